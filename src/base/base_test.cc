@@ -1,0 +1,93 @@
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "base/half.h"
+#include "base/id.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "base/strings.h"
+
+namespace quire {
+namespace {
+
+TEST(Status, PutsEachLayersContextBeforeTheMessage) {
+  const Status status = InvalidArgument("must be positive, got -3").With("max_tokens").With("body");
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), "body: max_tokens: must be positive, got -3");
+  EXPECT_TRUE(Status().With("x").ok());
+}
+
+Result<int> Half(int x) {
+  if (x % 2 != 0) return InvalidArgument(StrCat(x, " is odd"));
+  return x / 2;
+}
+
+Result<int> Quarter(int x) {
+  QUIRE_ASSIGN_OR_RETURN(const int half, Half(x));
+  return Half(half);
+}
+
+TEST(Result, CarriesTheValueOrTheFailure) {
+  EXPECT_EQ(*Quarter(12), 3);
+  EXPECT_EQ(Quarter(6).status().message(), "3 is odd");
+}
+
+TEST(Strings, NumbersRoundTripInTheirShortestForm) {
+  EXPECT_EQ(StrCat("a", 1, ' ', 0.1, true), "a1 0.1true");
+  EXPECT_EQ(ParseNumber<int>("12"), 12);
+  EXPECT_EQ(ParseNumber<int>("12x"), std::nullopt);
+  EXPECT_EQ(ParseNumber<int>("99999999999"), std::nullopt);
+}
+
+TEST(Strings, PrintableEscapesWhatATerminalShouldNotSee) {
+  EXPECT_EQ(Printable("a\x1b\xff é"), "a\\x1b\\xff é");
+  EXPECT_EQ(Printable("abcdef", 3), "abc…");
+}
+
+TEST(Strings, RefusesOverlongAndSurrogateUtf8) {
+  EXPECT_TRUE(IsValidUtf8("aé€🧪"));
+  EXPECT_FALSE(IsValidUtf8("\xC0\x80"));
+  EXPECT_FALSE(IsValidUtf8("\xED\xA0\x80"));
+  EXPECT_FALSE(IsValidUtf8("\xF4\x90\x80\x80"));
+  EXPECT_FALSE(IsValidUtf8("\xE2\x82"));
+}
+
+TEST(Strings, FindsTheNearestNameOnlyWhenItIsNear) {
+  EXPECT_EQ(NearestName("temprature", {"top_p", "temperature"}), "temperature");
+  EXPECT_EQ(NearestName("zzz", {"top_p", "temperature"}), std::nullopt);
+}
+
+TEST(Half, EveryF16SurvivesTheWayThroughFloat) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const F16 half{static_cast<std::uint16_t>(bits)};
+    const float value = ToFloat(half);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(ToFloat(ToF16(value))));
+    } else {
+      ASSERT_EQ(ToF16(value).bits, bits);
+    }
+  }
+}
+
+TEST(Half, RoundsTiesToEven) {
+  EXPECT_EQ(ToF16(1.0F + 0x1p-11F).bits, 0x3C00);
+  EXPECT_EQ(ToF16(1.0F + 3 * 0x1p-11F).bits, 0x3C02);
+  EXPECT_EQ(ToF16(65520.0F).bits, 0x7C00);
+  EXPECT_EQ(ToF16(65519.0F).bits, 0x7BFF);
+  EXPECT_EQ(ToBf16(1.0F + 0x1p-8F).bits, 0x3F80);
+  EXPECT_EQ(ToBf16(1.0F + 3 * 0x1p-8F).bits, 0x3F82);
+  EXPECT_TRUE(std::isnan(ToFloat(ToBf16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+// Known answers published with the generator (Random123, kat_vectors).
+TEST(Philox, GivesThePublishedAnswers) {
+  const std::array<std::uint32_t, 4> zero = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+  EXPECT_EQ(Philox({0, 0, 0, 0}, {0, 0}), zero);
+  const std::array<std::uint32_t, 4> pi = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
+  EXPECT_EQ(Philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}), pi);
+}
+
+}  // namespace
+}  // namespace quire

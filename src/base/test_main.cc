@@ -1,0 +1,37 @@
+// main() of every test program: skips, by exit code, when the wished-for ISA is absent.
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+constexpr int kSkipped = 77;  // ctest's SKIP_RETURN_CODE, cmake/folder.cmake
+
+bool CpuRuns(std::string_view isa) {
+#if defined(__x86_64__)
+  if (isa == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (isa == "avx512") {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
+  }
+  if (isa == "neon") return false;
+#elif defined(__aarch64__)
+  if (isa == "avx2" || isa == "avx512") return false;
+#endif
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* isa = std::getenv("QUIRE_CPU_ISA");
+  if (isa != nullptr && !CpuRuns(isa)) {
+    std::printf("skipped: this processor lacks %s\n", isa);
+    return kSkipped;
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,47 @@
+// A file's bytes in memory: mapped, or read whole where mapping is not wanted.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace quire {
+
+struct MapOptions {
+  bool use_mmap = true;   // false: read into memory of our own (--no-mmap)
+  bool lock = false;      // keep the bytes in RAM (--mlock); an error where the limit forbids it
+  bool prefetch = false;  // ask the kernel to read ahead all of it
+};
+
+// Owns the bytes until it is destroyed; a moved-from one is empty. Read-only, so any thread.
+// A file that shrinks under a mapping would fault: the length is checked at open only, as every
+// mapping program does.
+class MappedFile {
+ public:
+  // kNotFound, or kInvalidArgument for what is no regular file; messages name the path.
+  static Result<MappedFile> Open(const std::string& path, const MapOptions& options = {});
+
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+  // Tells the kernel that bytes [begin, begin + count) will not be read again soon.
+  void Release(std::size_t begin, std::size_t count) const;
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  bool is_mapping_ = false;
+};
+
+// Whole small files; `max_bytes` bounds the read. Errors name the path.
+Result<std::string> ReadFile(const std::string& path, std::size_t max_bytes = 1U << 30);
+// Writes to a temporary name beside it, then renames.
+Status WriteFile(const std::string& path, std::span<const std::byte> bytes);
+
+}  // namespace quire
