@@ -89,22 +89,32 @@ template <typename Codec>
 class TileReader {
  public:
   TileReader(const MatmulQuantArgs& args, std::int64_t tile) {
-    const std::int64_t code_bytes = args.blocks * Codec::kFormat.code_bytes * kTile;
     const std::int64_t scale_bytes =
-        args.blocks / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile;
-    const std::int64_t tile_bytes = (code_bytes + scale_bytes + 63) / 64 * 64;
-    codes_ = reinterpret_cast<const std::uint8_t*>(args.tiles) + tile * tile_bytes;
-    scales_ = codes_ + code_bytes;
+        RoundUp(args.blocks / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile);
+    const std::int64_t tile_bytes =
+        scale_bytes + RoundUp(args.blocks * Codec::kFormat.code_bytes * kTile);
+    scales_ = reinterpret_cast<const std::uint8_t*>(args.tiles) + tile * tile_bytes;
+    codes_ = scales_ + scale_bytes;
   }
   QUIRE_INLINE void Load(std::int64_t block, Weights& out) const {
     Codec::Load(codes_ + block * Codec::kFormat.code_bytes * kTile,
                 scales_ + block / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile,
                 static_cast<int>(block % Codec::kBlocksEach), out);
   }
+  // Asks for the lines that lie kAhead bytes after a block's codes: of this tile, or of the scales
+  // and codes of the next one, which the processor does not foresee when tiles are short.
+  QUIRE_INLINE void Prefetch(std::int64_t block) const {
+    constexpr int kAhead = 2048;
+    constexpr int kBytes = Codec::kFormat.code_bytes * kTile;
+    const std::uint8_t* line = codes_ + block * kBytes + kAhead;
+    for (int i = 0; i < kBytes; i += 64) _mm_prefetch(line + i, _MM_HINT_T0);
+  }
 
  private:
-  const std::uint8_t* codes_;
+  static std::int64_t RoundUp(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
   const std::uint8_t* scales_;
+  const std::uint8_t* codes_;
 };
 
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
@@ -127,6 +137,7 @@ void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   __m512 sum = _mm512_setzero_ps();
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
+    reader.Prefetch(b);
     reader.Load(b, weights);
     AddBlock<Codec, 1>(weights, RowsAt(args, b, 0), &sum);
   }
