@@ -40,7 +40,9 @@ struct Change {
 // Whether T can be made from N values of any type in braces: the number of its members.
 struct Anything {
   template <typename T>
-  operator T() const;  // NOLINT(google-explicit-constructor): it stands for any member
+  operator T() const {  // NOLINT(google-explicit-constructor): it stands for any member
+    return T();
+  }
 };
 template <typename T, std::size_t... I>
 constexpr bool kTakes(std::index_sequence<I...>) {
