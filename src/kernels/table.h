@@ -4,5 +4,6 @@
 namespace quire::kernels {
 
 enum class CpuIsa { kPortable, kAvx2, kAvx512, kNeon };
+struct CpuTable;
 
 }  // namespace quire::kernels
