@@ -46,11 +46,10 @@ class BasicTensorView {
   BasicTensorView() = default;
   BasicTensorView(Byte* data, DType dtype, const Shape& shape)
       : data_(data), dtype_(dtype), shape_(shape) {}
-  // A view that may write is also one that may read.
+  // A view that may write is also one that may read. A template, so that it is no copy constructor.
   template <typename Other>
   requires(std::is_const_v<Byte>&& std::is_same_v<Other, std::byte>)
-      BasicTensorView(  // NOLINT(google-explicit-constructor)
-          const BasicTensorView<Other>& other)
+      BasicTensorView(const BasicTensorView<Other>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data()), dtype_(other.dtype()), shape_(other.shape()) {}
 
   Byte* data() const { return data_; }
