@@ -1,0 +1,59 @@
+// A checkpoint on disk: a Hugging Face folder or a GGUF file with its parts, opened and indexed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "formats/gguf.h"
+#include "formats/json.h"
+#include "formats/tensor_info.h"
+#include "platform/mapped_file.h"
+#include "tensor/tensor.h"
+
+namespace quire {
+
+enum class CheckpointFormat { kSafetensors, kGguf };
+
+// Read-only after Open; any thread.
+class Checkpoint {
+ public:
+  // `path` is a folder with config.json and *.safetensors, or a .gguf file (any part of a split
+  // one). Errors name file, tensor and reason.
+  static Result<std::shared_ptr<const Checkpoint>> Open(const std::string& path,
+                                                        const MapOptions& options);
+
+  CheckpointFormat format() const { return format_; }
+  const std::string& path() const { return path_; }
+  const std::vector<std::string>& files() const { return file_names_; }
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  const Json& config_json() const { return config_json_; }              // null for GGUF
+  const GgufHeader* gguf() const { return gguf_ ? &*gguf_ : nullptr; }  // of the first part
+
+  const TensorInfo* Find(std::string_view name) const;
+  // The tensor's bytes with its shape; shapes of rank 0 become [1], of rank > 4 are an error.
+  Result<ConstTensorView> View(const TensorInfo& tensor) const;
+
+  // The model folder's or the GGUF's own text of generation_config.json; empty when absent.
+  const std::string& generation_config() const { return generation_config_; }
+
+ private:
+  Checkpoint() = default;
+
+  CheckpointFormat format_ = CheckpointFormat::kSafetensors;
+  std::string path_;
+  std::vector<std::string> file_names_;
+  std::vector<MappedFile> files_;
+  std::vector<TensorInfo> tensors_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
+  Json config_json_;
+  std::optional<GgufHeader> gguf_;
+  std::string generation_config_;
+};
+
+}  // namespace quire

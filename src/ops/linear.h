@@ -1,0 +1,72 @@
+// Weight matrices and the products with them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "ops/context.h"
+#include "tensor/tensor.h"
+
+namespace quire::ops {
+
+// How a product with a weight may treat its activations.
+enum class MatmulPrecision {
+  kFast,     // int8 per row and block where that is faster for this weight type and ISA
+  kFloat32,  // f32 activations always; the weights are dequantized on the way
+};
+
+// A weight matrix [out_features, in_features] in the layout its kernels want: repacked, or the
+// checkpoint's own bytes where they already suit. Immutable, shared by threads.
+class LinearWeight {
+ public:
+  // Prepares `source`, [out, in], of any type that `IsSupported` names. Keeps a view of its bytes
+  // where no repacking is needed (owns_copy() is false): then they must outlive the weight.
+  // The layout and the kernel depend on type, ISA and precision alone, never on a batch.
+  static Result<LinearWeight> Create(OpContext& ctx, ConstTensorView source,
+                                     MatmulPrecision precision);
+  static bool IsSupported(DType dtype);
+
+  LinearWeight();
+  LinearWeight(LinearWeight&&) noexcept;
+  LinearWeight& operator=(LinearWeight&&) noexcept;
+  ~LinearWeight();
+
+  bool empty() const { return packed_ == nullptr; }
+  DType dtype() const;  // of the checkpoint
+  std::int64_t out_features() const;
+  std::int64_t in_features() const;
+  bool owns_copy() const;
+  std::size_t num_bytes() const;  // read per product
+
+  struct Packed;
+  const Packed& packed() const { return *packed_; }
+
+ private:
+  std::unique_ptr<Packed> packed_;
+};
+
+// One product that shares its input with others.
+struct LinearJob {
+  const LinearWeight* weight;
+  TensorView out;             // [rows, out_features] f32, may not overlap x
+  ConstTensorView bias = {};  // [out_features] f32, or empty
+  bool accumulate = false;    // out += x w^T instead of out = x w^T
+};
+
+// out[r, o] = sum_i x[r, i] * w[o, i] (+ bias[o]) for each job; x is [rows, in_features] f32.
+// Activations are quantized once for all jobs. A row has the same bits whatever other rows are
+// in the call and however many threads run it.
+void Linear(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs);
+
+// The rows `ids` of an embedding table of any weight type, dequantized: out [ids, cols] f32.
+// Ids must be in range.
+void Embed(OpContext& ctx, ConstTensorView table, std::span<const std::int32_t> ids,
+           TensorView out);
+
+// `values` values of any supported type as f32, one rounding each where the type multiplies.
+void Dequantize(OpContext& ctx, ConstTensorView source, float* out);
+
+}  // namespace quire::ops

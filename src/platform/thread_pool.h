@@ -1,0 +1,63 @@
+// The compute threads: one function at a time, run by all of them at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace quire {
+
+// A borrowed callable `void(int thread_idx, int num_threads)`; one pointer pair, no allocation.
+class ThreadTask {
+ public:
+  template <typename F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, ThreadTask>)
+      ThreadTask(F&& function)  // NOLINT(google-explicit-constructor): made at the call
+      : object_(const_cast<void*>(static_cast<const void*>(&function))),
+        call_([](void* object, int thread_idx, int num_threads) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(thread_idx, num_threads);
+        }) {}
+  void operator()(int thread_idx, int num_threads) const {
+    call_(object_, thread_idx, num_threads);
+  }
+
+ private:
+  void* object_;
+  void (*call_)(void*, int, int);
+};
+
+struct ThreadPoolOptions {
+  int num_threads = 0;  // 0: one a physical core that this process may use
+  bool pin = true;      // each thread to a core of its own
+};
+
+// `num_threads` workers, the caller of Run being one of them. Waiting threads spin briefly, then
+// sleep. One thread at a time may call Run; the pool does not nest.
+class ThreadPool {
+ public:
+  explicit ThreadPool(const ThreadPoolOptions& options);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  ~ThreadPool();
+
+  int num_threads() const;
+
+  // Calls task(i, num_threads()) on every thread i at once and returns when all have returned.
+  void Run(const ThreadTask& task);
+
+  // Inside Run: waits until every thread has called it. All threads must call it equally often.
+  void Barrier();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Items [begin, end) of thread `thread_idx`'s even share of `count`, cut at multiples of `grain`.
+struct Range {
+  std::int64_t begin;
+  std::int64_t end;
+};
+Range ShareOf(std::int64_t count, int thread_idx, int num_threads, std::int64_t grain = 1);
+
+}  // namespace quire

@@ -1,0 +1,93 @@
+// A request as the engine keeps it, and what comes out of it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/id.h"
+#include "base/status.h"
+#include "request/sampling_params.h"
+
+namespace quire {
+
+enum class RequestStatus {
+  kWaiting,
+  kWaitingForGrammar,
+  kWaitingForRemoteKv,
+  kRunning,
+  kPreempted,
+  kFinished,
+};
+
+enum class FinishReason { kStop, kLength, kAbort, kError };
+const char* ToString(FinishReason reason);
+
+// What ended a request with FinishReason::kStop, where it was not the end-of-sequence token.
+using StopReason = std::variant<std::monostate, TokenId, std::string>;
+
+// One candidate for a position and its log-probability.
+struct TokenLogprob {
+  TokenId token = -1;
+  float logprob = 0.0F;
+  int rank = 0;  // 1: the best of the vocabulary
+};
+
+// A position's logprobs: the token itself first, then the best ones in falling order (the token
+// among them again where it belongs), then the ones asked for by id.
+struct PositionLogprobs {
+  std::vector<TokenLogprob> entries;
+};
+
+// What the engine is given. `prompt` is not empty and shorter than the model's context.
+struct EngineRequest {
+  RequestId id;
+  std::vector<TokenId> prompt;
+  SamplingParams sampling;             // normalized and valid
+  std::vector<TokenId> eos_token_ids;  // of the model and its generation config
+  int max_tokens = 0;                  // resolved: how many may be generated
+  std::uint64_t seed = 0;              // resolved
+  int priority = 0;                    // lower goes first, policy `priority` only
+  std::string cache_salt;              // part of the first block's hash
+  std::chrono::steady_clock::time_point arrival{};
+};
+
+// What one step brought to one request.
+struct EngineCoreOutput {
+  RequestId id;
+  std::vector<TokenId> new_tokens;
+  std::vector<PositionLogprobs> new_logprobs;         // one a token, where asked for
+  std::vector<PositionLogprobs> new_prompt_logprobs;  // complete, with the first token; else empty
+  std::optional<FinishReason> finish_reason;
+  StopReason stop_reason;
+  Status error;               // with FinishReason::kError
+  int num_cached_tokens = 0;  // of the prompt, taken from the prefix cache
+};
+
+// One of a request's n answers, so far or since the last output.
+struct CompletionOutput {
+  int index = 0;
+  std::string text;
+  std::vector<TokenId> token_ids;
+  std::vector<PositionLogprobs> logprobs;
+  double cumulative_logprob = 0.0;
+  std::optional<FinishReason> finish_reason;
+  StopReason stop_reason;
+};
+
+// What a caller sees of a request.
+struct RequestOutput {
+  std::string request_id;
+  std::vector<TokenId> prompt_token_ids;
+  std::vector<PositionLogprobs> prompt_logprobs;  // the first token's is empty
+  std::vector<CompletionOutput> outputs;
+  bool is_finished = false;
+  Status error;
+  int num_cached_tokens = 0;
+};
+
+}  // namespace quire

@@ -1,0 +1,57 @@
+// From logits to tokens: vLLM's pipeline of masks, penalties, temperature, cuts and the draw.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/id.h"
+#include "ops/context.h"
+#include "request/request.h"
+#include "request/sampling_params.h"
+
+namespace quire {
+
+// What the sampler reads of one request when it draws its next token. Spans are borrowed for the
+// call.
+struct SamplingRow {
+  const SamplingParams* params;
+  std::uint64_t seed = 0;
+  std::span<const TokenId> prompt;         // for the repetition penalty
+  std::span<const TokenId> output;         // tokens generated so far
+  std::span<const TokenId> eos_token_ids;  // masked until min_tokens, as stop_token_ids are
+  std::span<const std::uint32_t> grammar_mask = {};  // a bit a token, empty: unconstrained
+};
+
+struct SampledToken {
+  TokenId token = -1;
+  PositionLogprobs logprobs;  // raw ones, of the logits before any change but the grammar's mask
+  Status error;               // no token is left, or the logits hold a NaN
+};
+
+// Stateless but for scratch memory. One thread at a time.
+class Sampler {
+ public:
+  explicit Sampler(std::int32_t vocab_size);
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  // Draws one token a row; logits [rows, vocab] f32 are changed in place. The draw of a row
+  // depends on its logits, parameters, seed and output.size() alone, never on the other rows.
+  // Rows are shared out over ctx.pool. `out` is resized to the rows.
+  void Sample(ops::OpContext& ctx, TensorView logits, std::span<const SamplingRow> rows,
+              std::vector<SampledToken>& out);
+
+ private:
+  struct Scratch;
+  std::vector<Scratch> scratch_;  // one a thread
+  std::int32_t vocab_size_;
+};
+
+// The logprobs of `token` after a position with these raw logits: `token` first, then the `count`
+// best in falling order (kAllLogprobs: every token, by id), then `extra`.
+PositionLogprobs LogprobsOf(const kernels::CpuTable& table, std::span<const float> logits,
+                            TokenId token, int count, std::span<const TokenId> extra);
+
+}  // namespace quire

@@ -1,0 +1,48 @@
+// What one step is to do: plain data from the scheduler to the workers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/id.h"
+#include "request/sampling_params.h"
+
+namespace quire {
+
+// The new block ids of one request, one list per KV group.
+using GroupBlocks = std::vector<std::vector<BlockId>>;
+
+// What a worker must know of a request when it sees it first, or again after a preemption.
+struct NewRequestData {
+  RequestId id;
+  std::vector<TokenId> tokens;  // prompt, and after a preemption the tokens generated before it
+  std::int32_t num_prompt_tokens = 0;
+  SamplingParams sampling;
+  std::vector<TokenId> eos_token_ids;
+  std::uint64_t seed = 0;
+  GroupBlocks blocks;  // its whole block table so far, this step's blocks included
+};
+
+// One request's part of the step. Requests keep the order of the plan in the batch.
+struct ScheduledRow {
+  RequestId id;
+  std::int32_t num_computed_tokens = 0;  // before this step
+  std::int32_t num_new_tokens = 0;       // computed by this step, drafts included
+  std::vector<TokenId> draft_tokens;     // proposed ones, at the end of the new tokens
+  GroupBlocks new_blocks;  // appended to its block table; empty for requests in `new_requests`
+  bool samples = false;    // the last new token's logits give the next token
+  std::int32_t grammar_row = -1;  // of the bitmask; -1: unconstrained
+};
+
+struct StepPlan {
+  std::uint64_t step_id = 0;
+  std::vector<NewRequestData> new_requests;
+  std::vector<ScheduledRow> rows;
+  std::vector<RequestId> finished;  // gone since the last plan: forget them before anything else
+  std::vector<std::uint32_t> grammar_bitmask;  // rows of ceil(vocab / 32) words
+  std::int32_t num_tokens = 0;                 // sum of num_new_tokens
+
+  bool empty() const { return rows.empty(); }
+};
+
+}  // namespace quire
