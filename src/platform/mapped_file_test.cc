@@ -86,6 +86,9 @@ TEST_F(MappedFileTest, NamesThePathOfWhatIsNoFile) {
   EXPECT_EQ(folder.status().code(), Code::kInvalidArgument);
   EXPECT_EQ(folder.status().message(), folder_ + ": is a folder, not a file");
   EXPECT_EQ(MappedFile::Open("/dev/null").status().message(), "/dev/null: is a device, not a file");
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(MappedFile::Open(Path("pipe")).status().message(),
+            Path("pipe") + ": is a pipe, not a file");
   const std::string empty = Write("empty", "");
   EXPECT_EQ(MappedFile::Open(empty).status().message(), empty + ": is empty");
 }
