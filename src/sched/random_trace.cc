@@ -185,6 +185,7 @@ class Trace {
     if (plan.empty() && scheduler_->has_unfinished() && !scheduler_->is_paused()) {
       Fail("nothing runs although requests are there");
     }
+    if (failures_ && Chance(1)) return FailAll();
     worker_->Execute(plan);
     if (!worker_->faults.empty()) Fail(worker_->faults[0]);
     CheckPartials(plan);
@@ -192,6 +193,15 @@ class Trace {
     if (Chance(2) && !plan.empty()) AbortRow(plan);
     for (const EngineCoreOutput& output : scheduler_->Update(result)) Take(output);
     for (const EngineCoreOutput& output : scheduler_->TakeOutputs()) Take(output);
+    scheduler_->CheckInvariants();
+  }
+
+  // The executor breaks down before it has done anything of the plan.
+  void FailAll() {
+    for (auto& [id, expected] : expected_) expected.may_fail = true;
+    scheduler_->FailAll(Internal("a failure of the test"));
+    for (const EngineCoreOutput& output : scheduler_->TakeOutputs()) Take(output);
+    if (!expected_.empty()) Fail("a request outlived the failure of all");
     scheduler_->CheckInvariants();
   }
 
