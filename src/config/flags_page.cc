@@ -62,9 +62,7 @@ std::string FlagsPage() {
   std::string page(kIntroduction);
   page += "\n## The engine\n";
   AppendGroups(DescribeEngineOptions(), page);
-  page +=
-      "\n## A request\n\nThe same names, with underscores, are fields of requests and of "
-      "generation_config.json.\n";
+  page += "\n## A request\n\nThe same names, with underscores, are fields of requests.\n";
   AppendGroups(DescribeSamplingParams(), page);
   return page;
 }
