@@ -12,8 +12,8 @@
 
 #include "base/status.h"
 #include "config/engine_config.h"
+#include "config/model_facts.h"
 #include "request/request.h"
-#include "runner/model_runner.h"
 #include "sched/scheduler.h"
 #include "tokenizer/tokenizer.h"
 
