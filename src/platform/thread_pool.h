@@ -1,6 +1,7 @@
 // The compute threads: one function at a time, run by all of them at once.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -32,7 +33,8 @@ struct ThreadPoolOptions {
 };
 
 // `num_threads` workers, the caller of Run being one of them. Waiting threads spin briefly, then
-// sleep. One thread at a time may call Run; the pool does not nest.
+// sleep. One thread at a time may call Run; the pool does not nest. Where threads are pinned, Run
+// pins its caller too, and threads that the caller starts later inherit its core.
 class ThreadPool {
  public:
   explicit ThreadPool(const ThreadPoolOptions& options);
@@ -44,6 +46,22 @@ class ThreadPool {
 
   // Calls task(i, num_threads()) on every thread i at once and returns when all have returned.
   void Run(const ThreadTask& task);
+
+  // Calls function(i, thread_idx) once for each i in [0, count), which threads take as they
+  // come free, so that one which lost its core does less. A single call is made by the caller.
+  template <typename F>
+  void ForEach(std::int64_t count, const F& function) {
+    if (count <= 1 || num_threads() == 1) {
+      for (std::int64_t i = 0; i < count; ++i) function(i, 0);
+      return;
+    }
+    std::atomic<std::int64_t> next = 0;
+    Run([&](int thread_idx, int) {
+      for (std::int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+        function(i, thread_idx);
+      }
+    });
+  }
 
   // Inside Run: waits until every thread has called it. All threads must call it equally often.
   void Barrier();

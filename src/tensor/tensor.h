@@ -101,7 +101,7 @@ class Buffer {
 
  private:
   struct Unmap {
-    std::size_t num_bytes = 0;
+    std::size_t num_bytes;  // of the mapping
     void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte, Unmap> data_;

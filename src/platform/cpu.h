@@ -1,0 +1,21 @@
+// What the processor can run, and which of its cores this process may use.
+#pragma once
+
+#include <vector>
+
+namespace quire {
+
+// Instruction sets that both the processor and the operating system's saved register state allow.
+struct CpuFeatures {
+  bool avx2 = false;    // with FMA and F16C
+  bool avx512 = false;  // F, BW, DQ, VL and VNNI
+  bool neon = false;    // Advanced SIMD
+};
+CpuFeatures DetectCpuFeatures();
+
+// One logical processor of each physical core that this process may run on, by affinity mask and
+// container quota, lowest number first; never empty. Found once, before a pool narrows the mask of
+// its caller.
+std::vector<int> UsableCores();
+
+}  // namespace quire
