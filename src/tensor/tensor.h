@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "base/dtype.h"
 #include "base/log.h"
@@ -46,8 +47,9 @@ class BasicTensorView {
   BasicTensorView(Byte* data, DType dtype, const Shape& shape)
       : data_(data), dtype_(dtype), shape_(shape) {}
   // A view that may write is also one that may read.
-  BasicTensorView(const BasicTensorView<std::byte>& other)  // NOLINT(google-explicit-constructor)
-      requires std::is_const_v<Byte>
+  template <typename Other>
+  requires(std::is_const_v<Byte> && !std::is_const_v<Other>)
+      BasicTensorView(const BasicTensorView<Other>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data()), dtype_(other.dtype()), shape_(other.shape()) {}
 
   Byte* data() const { return data_; }
