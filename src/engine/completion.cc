@@ -29,8 +29,8 @@ Result<Completion> Completion::Create(const Tokenizer* tokenizer, const EngineRe
     completion.detokenizer_->Skip(id);
   }
   if (!sampling.stop.empty()) {
-    QUIRE_ASSIGN_OR_RETURN(completion.stops_, StopStrings::Create(
-                                                  sampling.stop, sampling.include_stop_str_in_output));
+    QUIRE_ASSIGN_OR_RETURN(completion.stops_,
+                           StopStrings::Create(sampling.stop, sampling.include_stop_str_in_output));
   }
   return completion;
 }

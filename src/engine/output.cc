@@ -21,9 +21,8 @@ Status OutputProcessor::Add(std::string request_id, std::span<const EngineReques
   prompt->prompt_token_ids = requests[0].prompt;
   prompt->completions.reserve(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    QUIRE_ASSIGN_OR_RETURN(
-        Completion completion,
-        Completion::Create(tokenizer_.get(), requests[i], static_cast<int>(i)));
+    QUIRE_ASSIGN_OR_RETURN(Completion completion,
+                           Completion::Create(tokenizer_.get(), requests[i], static_cast<int>(i)));
     prompt->completions.push_back(std::move(completion));
   }
   for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -11,7 +11,7 @@ namespace quire {
 namespace {
 
 bool ComputesFloat32(const EngineConfig& config) {
-  return config.model.compute_dtype == ComputeDtype::kFloat32 || config.model.dtype == "float32";
+  return config.model.effective_compute_dtype() == ComputeDtype::kFloat32;
 }
 
 // What the person at the keyboard asks for, so that every program and test obeys it alike.

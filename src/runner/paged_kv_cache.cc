@@ -31,8 +31,7 @@ DType KvCacheElementType(const EngineConfig& config) {
     case KvCacheDtype::kAuto:
       break;
   }
-  const bool is_float32 =
-      config.model.compute_dtype == ComputeDtype::kFloat32 || config.model.dtype == "float32";
+  const bool is_float32 = config.model.effective_compute_dtype() == ComputeDtype::kFloat32;
   return is_float32 ? DType::kF32 : DType::kF16;
 }
 
