@@ -10,7 +10,9 @@
 namespace quire::ops {
 
 // One layer's pages: k and v are [num_blocks, num_kv_heads, block_size, head_dim] of F32, F16 or
-// BF16. The value head may be of another size than the key head.
+// BF16. The value head may be of another size than the key head. What stands where inside a page is
+// the kernels' own business (keys are stored one dimension after another): pages are filled by
+// WriteKv alone, and moved whole.
 struct KvPages {
   TensorView k;
   TensorView v;

@@ -46,9 +46,9 @@ class BasicTensorView {
   BasicTensorView() = default;
   BasicTensorView(Byte* data, DType dtype, const Shape& shape)
       : data_(data), dtype_(dtype), shape_(shape) {}
-  // A view that may write is also one that may read.
+  // A view that may write is also one that may read. A template, so that it is no copy constructor.
   template <typename Other>
-  requires(std::is_const_v<Byte> && !std::is_const_v<Other>)
+  requires(std::is_const_v<Byte>&& std::is_same_v<Other, std::byte>)
       BasicTensorView(const BasicTensorView<Other>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data()), dtype_(other.dtype()), shape_(other.shape()) {}
 

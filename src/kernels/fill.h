@@ -1,0 +1,17 @@
+// What each ISA's folder exports: functions that set the table's slots for which it has variants.
+#pragma once
+
+namespace quire::kernels {
+
+struct CpuTable;
+
+void FillPortableNorm(CpuTable& table);
+void FillPortableRope(CpuTable& table);
+void FillPortableActivation(CpuTable& table);
+void FillPortableSoftmax(CpuTable& table);
+void FillPortableAttention(CpuTable& table);
+void FillPortableMatmulFloat(CpuTable& table);
+void FillPortableMatmulQuant(CpuTable& table);
+void FillPortableDequantize(CpuTable& table);
+
+}  // namespace quire::kernels

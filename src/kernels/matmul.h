@@ -1,0 +1,104 @@
+// Products with weight matrices. Contract for every variant.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quire::kernels {
+
+// ---- f32 activations ----
+
+struct MatmulFloatArgs {
+  const float* x;  // [rows, depth], row stride `x_stride`
+  std::int64_t x_stride;
+  std::int64_t rows;
+  const std::byte* weights;  // [outputs, depth] contiguous, of the type of the table's slot
+  std::int64_t outputs;
+  std::int64_t depth;
+  float* out;  // [rows, outputs], row stride `out_stride`
+  std::int64_t out_stride;
+  const float* bias;  // [outputs], or null
+  bool accumulate;
+};
+
+// out[r, o] = sum_i x[r, i] * w[o, i]; then + bias[o]; then, accumulating, old out[r, o] + that.
+//
+// The sum runs in f32 over 16 lanes, element i on lane i % 16, with fused multiply-add; then lanes
+// fold by halves. All variants give the same bits, and an output depends on its row of x and its
+// row of weights alone.
+using MatmulFloatFn = void (*)(const MatmulFloatArgs&);
+
+enum class FloatType { kF32, kF16, kBF16 };
+inline constexpr int kNumFloatTypes = 3;
+
+// ---- int8 activations ----
+
+inline constexpr int kQuantValues = 32;  // values of a row that share one scale
+inline constexpr int kPanelRows = 64;    // most rows in a panel
+
+// Up to kPanelRows quantized rows, block-major, so that one block of all rows is contiguous.
+// For each block of 32 values of a row, with max the largest magnitude in it:
+//   scale = max / 127, code = round to nearest even(x * (127 / max));
+//   max < 1e-30: scale and codes are 0; a NaN or infinity: scale is NaN and codes are 0.
+// Sums are of codes: [b, 0] of the first 16, [b, 1] of the last 16, [b, 2] of all 32 of block b.
+struct QuantPanel {
+  std::int8_t* codes;  // [blocks, rows, 32]
+  float* scales;       // [blocks, rows]
+  std::int32_t* sums;  // [blocks, 3, rows]
+  float* scaled_sums;  // [blocks, 3, rows]: scale * float(sum)
+};
+inline constexpr float kQuantTiny = 1e-30F;
+inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 12 + 12;  // of one row
+
+struct QuantizeArgs {
+  const float* x;  // [rows, blocks * 32], row stride `x_stride`
+  std::int64_t x_stride;
+  std::int64_t rows;
+  std::int64_t blocks;
+  std::int64_t panel_rows;  // rows of the whole panel, its stride
+  QuantPanel out;           // of the whole panel
+  std::int64_t first_row;   // where the rows stand in it
+};
+using QuantizeFn = void (*)(const QuantizeArgs&);
+
+struct MatmulQuantArgs {
+  QuantPanel x;
+  std::int64_t rows;       // of the panel
+  std::int64_t blocks;     // of 32 values
+  const std::byte* tiles;  // as `pack` made them, or the checkpoint's blocks where it is null
+  std::int64_t outputs;    // from the first tile's first; the last tile may be partly used
+  float* out;              // [rows, outputs], row stride `out_stride`
+  std::int64_t out_stride;
+  const float* bias;  // [outputs], or null
+  bool accumulate;
+};
+
+// A weight is code * s + m, with s and m shared by a sub-block of 32 values (16 for Q2_K, Q3_K and
+// Q6_K) and m absent for types without a minimum (kernels/quant.h). An output's sum takes the
+// sub-blocks of its row in order, in f32, on one accumulator that starts at 0:
+//   sum = fma(float(dot), s * scale, sum), dot = the exact integer sum of code * activation code;
+//   sum = fma(m, scaled_sum, sum) where the type has minima, the scaled sum being the sub-block's.
+// Then + bias[o]; then, accumulating, old out + that. All variants give the same bits, and an
+// output depends on its row of x and its row of weights alone.
+using MatmulQuantFn = void (*)(const MatmulQuantArgs&);
+
+// Lays `outputs` (at most tile_outputs) rows of checkpoint blocks out as one tile; absent rows
+// become zeros.
+struct PackArgs {
+  const std::byte* rows;   // the first row's first block
+  std::int64_t row_bytes;  // between rows
+  std::int64_t outputs;
+  std::int64_t blocks;  // of the type, per row
+  std::byte* tile;
+};
+using PackFn = void (*)(const PackArgs&);
+
+// How one quantized type is multiplied on one ISA.
+struct QuantKernel {
+  MatmulQuantFn matmul = nullptr;  // null: the type has none
+  PackFn pack = nullptr;           // null: the checkpoint's own layout
+  int tile_outputs = 1;            // rows of weights interleaved in a tile
+  int tile_block_bytes = 0;        // bytes a tile takes for each block of the type
+};
+
+}  // namespace quire::kernels

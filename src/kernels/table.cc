@@ -1,0 +1,87 @@
+#include "kernels/table.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/strings.h"
+#include "kernels/fill.h"
+#include "platform/cpu.h"
+
+namespace quire::kernels {
+namespace {
+
+struct IsaName {
+  CpuIsa isa;
+  std::string_view name;
+};
+constexpr std::array kIsaNames = {
+    IsaName{CpuIsa::kPortable, "portable"}, IsaName{CpuIsa::kAvx2, "avx2"},
+    IsaName{CpuIsa::kAvx512, "avx512"}, IsaName{CpuIsa::kNeon, "neon"}};
+
+void FillPortable(CpuTable& table) {
+  FillPortableNorm(table);
+  FillPortableRope(table);
+  FillPortableActivation(table);
+  FillPortableSoftmax(table);
+  FillPortableAttention(table);
+  FillPortableMatmulFloat(table);
+  FillPortableMatmulQuant(table);
+  FillPortableDequantize(table);
+}
+
+std::string RunnableNames() {
+  std::vector<std::string_view> names;
+  for (const IsaName& row : kIsaNames) {
+    if (IsRunnable(row.isa)) names.push_back(row.name);
+  }
+  return Join(names, ", ");
+}
+
+}  // namespace
+
+std::string_view ToString(CpuIsa isa) {
+  for (const IsaName& row : kIsaNames) {
+    if (row.isa == isa) return row.name;
+  }
+  return "";
+}
+
+bool IsRunnable(CpuIsa isa) {
+  const CpuFeatures features = DetectCpuFeatures();
+  switch (isa) {
+    case CpuIsa::kPortable:
+      return true;
+    case CpuIsa::kAvx2:
+      return features.avx2;
+    case CpuIsa::kAvx512:
+      return features.avx512;
+    case CpuIsa::kNeon:
+      return features.neon;
+  }
+  return false;
+}
+
+Result<CpuIsa> ChooseIsa(std::optional<std::string_view> wish) {
+  if (wish) {
+    for (const IsaName& row : kIsaNames) {
+      if (row.name == *wish && IsRunnable(row.isa)) return row.isa;
+    }
+    return InvalidArgument(
+        StrCat("QUIRE_CPU_ISA: this processor runs ", RunnableNames(), ", got ", Printable(*wish)));
+  }
+  for (const CpuIsa isa : {CpuIsa::kAvx512, CpuIsa::kAvx2, CpuIsa::kNeon}) {
+    if (IsRunnable(isa)) return isa;
+  }
+  return CpuIsa::kPortable;
+}
+
+CpuTable MakeTable(CpuIsa isa) {
+  QUIRE_CHECK(IsRunnable(isa)) << ToString(isa);
+  CpuTable table{};
+  table.isa = isa;
+  FillPortable(table);
+  return table;
+}
+
+}  // namespace quire::kernels

@@ -1,0 +1,347 @@
+#include "ops/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace quire::ops {
+namespace {
+
+using kernels::kAttentionChunk;
+using kernels::kMaxQueries;
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+// With fewer units of work than this per thread, the context is dealt out too.
+constexpr std::int64_t kUnitsPerThread = 4;
+// Most chunks, over all units, whose partial results are held at once.
+constexpr std::int64_t kMaxPartials = 256;
+
+std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+kernels::KvType KvTypeOf(DType type) {
+  QUIRE_CHECK(type == DType::kF32 || type == DType::kF16 || type == DType::kBF16);
+  if (type == DType::kF32) return kernels::KvType::kF32;
+  return type == DType::kF16 ? kernels::KvType::kF16 : kernels::KvType::kBF16;
+}
+
+kernels::KvHead HeadOf(const KvPages& pages, std::int64_t head) {
+  const TensorView& k = pages.k;
+  const TensorView& v = pages.v;
+  const std::int64_t bytes = LayoutOf(k.dtype()).block_bytes;
+  const std::int64_t block_size = k.dim(2);
+  return {.k = k.data() + head * block_size * k.dim(3) * bytes,
+          .v = v.data() + head * block_size * v.dim(3) * bytes,
+          .k_block_stride = k.dim(1) * block_size * k.dim(3),
+          .v_block_stride = v.dim(1) * block_size * v.dim(3),
+          .block_size = block_size,
+          .head_dim = k.dim(3),
+          .value_dim = v.dim(3)};
+}
+
+void CheckPages(const KvPages& pages) {
+  QUIRE_CHECK(pages.k.shape().rank() == 4 && pages.v.shape().rank() == 4);
+  QUIRE_CHECK(pages.k.dtype() == pages.v.dtype());
+  for (int i = 0; i < 3; ++i) QUIRE_CHECK(pages.k.dim(i) == pages.v.dim(i));
+}
+
+// Adjacent rows of one request.
+struct Tile {
+  std::int32_t request;
+  std::int32_t row;  // of the step
+  std::int32_t rows;
+  std::int32_t first_end;  // positions that its first row sees, from 0
+};
+
+// One call: tiles of rows times slices of heads are units of work that share nothing.
+class Step {
+ public:
+  Step(OpContext& ctx, ConstTensorView q, const KvPages& pages, const AttentionBatch& batch,
+       const AttentionOptions& options, TensorView out);
+  void Run();
+
+ private:
+  struct Partials {
+    float* max;  // [queries]
+    float* sum;
+    float* out;  // [queries, value_dim]
+  };
+  std::int64_t TilesOf(std::size_t request) const;
+  void MakeTiles();
+  void ClearState();
+  void RunWholeUnits();
+  void RunInWaves();
+  void Merge(std::int64_t unit, std::int64_t first_chunk, std::int64_t last_chunk,
+             const std::byte* partials) const;
+  void Finish();
+
+  const Tile& TileOf(std::int64_t unit) const { return tiles_[unit / units_per_tile_]; }
+  // First query head of a unit and how many it has.
+  std::int64_t FirstHead(std::int64_t unit) const;
+  std::int64_t NumHeads(std::int64_t unit) const;
+  std::int64_t FirstChunk(const Tile& tile) const;
+  std::int64_t EndChunk(const Tile& tile) const {
+    return CeilDiv(tile.first_end + tile.rows - 1, kAttentionChunk);
+  }
+  std::int64_t PartialBytes() const { return kMaxQueries * (2 + value_dim_) * 4; }
+  Partials PartialAt(std::byte* memory) const;
+  kernels::AttendArgs ArgsOf(std::int64_t unit, std::int64_t chunk) const;
+
+  OpContext& ctx_;
+  ConstTensorView q_;
+  const KvPages& pages_;
+  const AttentionBatch& batch_;
+  const AttentionOptions& options_;
+  TensorView out_;
+  kernels::AttendFn attend_;
+  std::int64_t num_heads_;
+  std::int64_t heads_per_kv_;
+  std::int64_t slices_per_kv_;  // of at most kMaxQueries heads
+  std::int64_t heads_per_slice_;
+  std::int64_t rows_per_tile_;
+  std::int64_t units_per_tile_;
+  std::int64_t value_dim_;
+  std::int64_t num_tiles_ = 0;
+  std::int64_t num_units_ = 0;
+  Tile* tiles_ = nullptr;
+  float* max_ = nullptr;  // [rows, num_heads]
+  float* sum_ = nullptr;
+  std::byte* partials_ = nullptr;
+};
+
+Step::Step(OpContext& ctx, ConstTensorView q, const KvPages& pages, const AttentionBatch& batch,
+           const AttentionOptions& options, TensorView out)
+    : ctx_(ctx),
+      q_(q),
+      pages_(pages),
+      batch_(batch),
+      options_(options),
+      out_(out),
+      attend_(ctx.table->attend[static_cast<int>(KvTypeOf(pages.k.dtype()))]),
+      num_heads_(q.dim(1)),
+      heads_per_kv_(q.dim(1) / pages.k.dim(1)),
+      slices_per_kv_(CeilDiv(heads_per_kv_, kMaxQueries)),
+      heads_per_slice_(CeilDiv(heads_per_kv_, slices_per_kv_)),
+      rows_per_tile_(kMaxQueries / heads_per_slice_),
+      units_per_tile_(pages.k.dim(1) * slices_per_kv_),
+      value_dim_(pages.v.dim(3)) {
+  for (std::size_t i = 0; i < batch.context_lens.size(); ++i) num_tiles_ += TilesOf(i);
+  num_units_ = num_tiles_ * units_per_tile_;
+  const std::int64_t state_bytes = q.dim(0) * num_heads_ * 8;
+  const std::int64_t tile_bytes =
+      CeilDiv(num_tiles_ * static_cast<std::int64_t>(sizeof(Tile)), 64) * 64;
+  const std::int64_t partial_bytes = kMaxPartials * PartialBytes();
+  std::byte* memory =
+      ctx.scratch->Get(static_cast<std::size_t>(tile_bytes + partial_bytes + state_bytes));
+  tiles_ = reinterpret_cast<Tile*>(memory);
+  partials_ = memory + tile_bytes;
+  max_ = reinterpret_cast<float*>(partials_ + partial_bytes);
+  sum_ = max_ + q.dim(0) * num_heads_;
+  MakeTiles();
+}
+
+std::int64_t Step::TilesOf(std::size_t request) const {
+  return CeilDiv(batch_.q_start[request + 1] - batch_.q_start[request], rows_per_tile_);
+}
+
+void Step::MakeTiles() {
+  Tile* tile = tiles_;
+  for (std::size_t i = 0; i < batch_.context_lens.size(); ++i) {
+    const std::int32_t end = batch_.q_start[i + 1];
+    for (std::int32_t row = batch_.q_start[i]; row < end; ++tile) {
+      const auto rows =
+          static_cast<std::int32_t>(std::min<std::int64_t>(rows_per_tile_, end - row));
+      *tile = {static_cast<std::int32_t>(i), row, rows, batch_.context_lens[i] - (end - 1 - row)};
+      row += rows;
+    }
+  }
+}
+
+std::int64_t Step::FirstHead(std::int64_t unit) const {
+  const std::int64_t slice = unit % units_per_tile_;
+  return slice / slices_per_kv_ * heads_per_kv_ + slice % slices_per_kv_ * heads_per_slice_;
+}
+
+std::int64_t Step::NumHeads(std::int64_t unit) const {
+  const std::int64_t before = unit % units_per_tile_ % slices_per_kv_ * heads_per_slice_;
+  return std::min(heads_per_slice_, heads_per_kv_ - before);
+}
+
+std::int64_t Step::FirstChunk(const Tile& tile) const {
+  if (options_.window <= 0) return 0;
+  return std::max(0, tile.first_end - options_.window) / kAttentionChunk;
+}
+
+Step::Partials Step::PartialAt(std::byte* memory) const {
+  auto* max = reinterpret_cast<float*>(memory);
+  return {max, max + kMaxQueries, max + 2 * kMaxQueries};
+}
+
+// Arguments without the state to merge into.
+kernels::AttendArgs Step::ArgsOf(std::int64_t unit, std::int64_t chunk) const {
+  const Tile& tile = TileOf(unit);
+  const std::int64_t head_dim = q_.dim(2);
+  return {.kv = HeadOf(pages_, unit % units_per_tile_ / slices_per_kv_),
+          .block_table = batch_.block_table.data() + std::int64_t{tile.request} * batch_.max_blocks,
+          .q = q_.f32() + (tile.row * num_heads_ + FirstHead(unit)) * head_dim,
+          .q_stride = num_heads_ * head_dim,
+          .rows = tile.rows,
+          .heads = NumHeads(unit),
+          .first_end = tile.first_end,
+          .window = options_.window,
+          .chunk = chunk,
+          .scale = options_.scale,
+          .softcap = options_.softcap,
+          .max = nullptr,
+          .sum = nullptr,
+          .out = nullptr,
+          .out_stride = 0};
+}
+
+void Step::ClearState() {
+  const std::int64_t queries = q_.dim(0) * num_heads_;
+  std::fill_n(max_, queries, kMinusInfinity);
+  std::fill_n(sum_, queries, 0.0F);
+  std::fill_n(out_.f32(), queries * value_dim_, 0.0F);
+}
+
+// Each unit goes through its chunks in order. The state of query i = row * heads + head stands in
+// a unit's partial memory while it runs, and its output in `out`.
+void Step::RunWholeUnits() {
+  ctx_.pool->ForEach(num_units_, [&](std::int64_t unit, int thread_idx) {
+    const Tile& tile = TileOf(unit);
+    const Partials state = PartialAt(partials_ + thread_idx * PartialBytes());
+    const std::int64_t heads = NumHeads(unit);
+    std::fill_n(state.max, tile.rows * heads, kMinusInfinity);
+    std::fill_n(state.sum, tile.rows * heads, 0.0F);
+    for (std::int64_t chunk = FirstChunk(tile); chunk < EndChunk(tile); ++chunk) {
+      kernels::AttendArgs args = ArgsOf(unit, chunk);
+      args.max = state.max;
+      args.sum = state.sum;
+      args.out = out_.f32() + (tile.row * num_heads_ + FirstHead(unit)) * value_dim_;
+      args.out_stride = num_heads_ * value_dim_;
+      attend_(args);
+    }
+    for (std::int64_t i = 0; i < tile.rows * heads; ++i) {
+      const std::int64_t query = (tile.row + i / heads) * num_heads_ + FirstHead(unit) + i % heads;
+      max_[query] = state.max[i];
+      sum_[query] = state.sum[i];
+    }
+  });
+}
+
+// Merges the partial results of chunks [first_chunk, last_chunk) in order.
+void Step::Merge(std::int64_t unit, std::int64_t first_chunk, std::int64_t last_chunk,
+                 const std::byte* partials) const {
+  const Tile& tile = TileOf(unit);
+  const std::int64_t heads = NumHeads(unit);
+  for (std::int64_t chunk = first_chunk; chunk < last_chunk; ++chunk) {
+    const Partials part = PartialAt(const_cast<std::byte*>(partials));
+    for (std::int64_t i = 0; i < tile.rows * heads; ++i) {
+      const std::int64_t query = (tile.row + i / heads) * num_heads_ + FirstHead(unit) + i % heads;
+      ctx_.table->merge_attention({max_ + query, sum_ + query, out_.f32() + query * value_dim_},
+                                  {part.max + i, part.sum + i, part.out + i * value_dim_},
+                                  value_dim_);
+    }
+    partials += PartialBytes();
+  }
+}
+
+// Few units: their chunks run at once, a bounded number at a time, into memory of their own.
+// Merging a chunk's result later gives the bits of merging it at once.
+void Step::RunInWaves() {
+  const std::int64_t wave = kMaxPartials / num_units_;
+  std::int64_t end = 0;
+  for (std::int64_t i = 0; i < num_tiles_; ++i) end = std::max(end, EndChunk(tiles_[i]));
+  for (std::int64_t first = 0; first < end; first += wave) {
+    const std::int64_t chunks = std::min(wave, end - first);
+    ctx_.pool->ForEach(num_units_ * chunks, [&](std::int64_t task, int) {
+      const std::int64_t unit = task / chunks;
+      const std::int64_t chunk = first + task % chunks;
+      const Partials state = PartialAt(partials_ + (unit * wave + task % chunks) * PartialBytes());
+      const Tile& tile = TileOf(unit);
+      const std::int64_t heads = NumHeads(unit);
+      std::fill_n(state.max, tile.rows * heads, kMinusInfinity);
+      std::fill_n(state.sum, tile.rows * heads, 0.0F);
+      if (chunk < FirstChunk(tile) || chunk >= EndChunk(tile)) return;
+      std::fill_n(state.out, tile.rows * heads * value_dim_, 0.0F);
+      kernels::AttendArgs args = ArgsOf(unit, chunk);
+      args.max = state.max;
+      args.sum = state.sum;
+      args.out = state.out;
+      args.out_stride = heads * value_dim_;
+      attend_(args);
+    });
+    for (std::int64_t unit = 0; unit < num_units_; ++unit) {
+      Merge(unit, first, first + chunks, partials_ + unit * wave * PartialBytes());
+    }
+  }
+}
+
+void Step::Finish() {
+  const std::int64_t queries = q_.dim(0) * num_heads_;
+  for (std::int64_t i = 0; i < queries; ++i) {
+    float sum = sum_[i];
+    if (!options_.sinks.empty()) {
+      const float sink = options_.sinks[static_cast<std::size_t>(i % num_heads_)];
+      const float max = std::max(max_[i], sink);
+      const float rescale = std::exp(max_[i] - max);
+      sum = sum * rescale + std::exp(sink - max);
+      ctx_.table->scale(out_.f32() + i * value_dim_, rescale, out_.f32() + i * value_dim_,
+                        value_dim_);
+    }
+    ctx_.table->scale(out_.f32() + i * value_dim_, 1.0F / sum, out_.f32() + i * value_dim_,
+                      value_dim_);
+  }
+}
+
+void Step::Run() {
+  ClearState();
+  const int num_threads = ctx_.pool->num_threads();
+  if (num_threads > 1 && num_units_ < num_threads * kUnitsPerThread) {
+    RunInWaves();
+  } else {
+    RunWholeUnits();
+  }
+  Finish();
+}
+
+}  // namespace
+
+void WriteKv(OpContext& ctx, ConstTensorView k, ConstTensorView v,
+             std::span<const std::int32_t> slots, const KvPages& pages) {
+  CheckPages(pages);
+  QUIRE_CHECK(k.dim(0) == static_cast<std::int64_t>(slots.size()) && k.dim(0) == v.dim(0));
+  QUIRE_CHECK(k.dim(1) == pages.k.dim(1) && k.dim(2) == pages.k.dim(3));
+  QUIRE_CHECK(v.dim(1) == pages.v.dim(1) && v.dim(2) == pages.v.dim(3));
+  const auto write = ctx.table->write_kv[static_cast<int>(KvTypeOf(pages.k.dtype()))];
+  const auto write_head = [&](std::int64_t head, int) {
+    write({.kv = HeadOf(pages, head),
+           .k = k.f32() + head * k.dim(2),
+           .v = v.f32() + head * v.dim(2),
+           .k_stride = k.dim(1) * k.dim(2),
+           .v_stride = v.dim(1) * v.dim(2),
+           .rows = k.dim(0),
+           .slots = slots.data()});
+  };
+  constexpr std::int64_t kRowsForThreads = 32;
+  if (k.dim(0) < kRowsForThreads) {
+    for (std::int64_t head = 0; head < k.dim(1); ++head) write_head(head, 0);
+  } else {
+    ctx.pool->ForEach(k.dim(1), write_head);
+  }
+}
+
+void PagedAttention(OpContext& ctx, ConstTensorView q, const KvPages& pages,
+                    const AttentionBatch& batch, const AttentionOptions& options, TensorView out) {
+  CheckPages(pages);
+  QUIRE_CHECK(q.shape().rank() == 3 && q.dim(2) == pages.k.dim(3));
+  QUIRE_CHECK(q.dim(1) % pages.k.dim(1) == 0);
+  QUIRE_CHECK(out.shape().num_values() == q.dim(0) * q.dim(1) * pages.v.dim(3));
+  QUIRE_CHECK(batch.q_start.size() == batch.context_lens.size() + 1);
+  QUIRE_CHECK(batch.q_start.back() == q.dim(0));
+  if (q.dim(0) == 0) return;
+  Step(ctx, q, pages, batch, options, out).Run();
+}
+
+}  // namespace quire::ops

@@ -1,0 +1,236 @@
+#include "ops/linear.h"
+
+#include <algorithm>
+
+#include "ops/packed_weight.h"
+
+namespace quire::ops {
+namespace {
+
+using Packed = LinearWeight::Packed;
+
+// Tasks per thread: enough that a thread which loses its core for a while does not hold up the
+// others, few enough that taking one costs nothing.
+constexpr std::int64_t kTasksPerThread = 8;
+constexpr std::int64_t kExpandOutputs = 16;  // rows of weights dequantized at once
+// Rows that the caller quantizes itself; more go to the pool.
+constexpr std::int64_t kQuantizeRows = 8;
+
+std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Smallest number of outputs that a task may take.
+std::int64_t GrainOf(const Packed& weight) {
+  return weight.path == Packed::Path::kQuant ? weight.quant.tile_outputs : kExpandOutputs;
+}
+
+// The product of one call, cut into tasks.
+class Product {
+ public:
+  Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs);
+  void Run();
+
+ private:
+  void Check() const;
+  void CutTasks();
+  void TakeScratch();
+  kernels::QuantPanel PanelAt(std::int64_t panel) const;
+  std::int64_t PanelRows(std::int64_t panel) const {
+    return std::min<std::int64_t>(kernels::kPanelRows, rows_ - panel * kernels::kPanelRows);
+  }
+  void QuantizeRows(std::int64_t begin, std::int64_t end) const;
+  void Quantize() const;
+  std::int64_t NumTasks(const LinearJob& job) const {
+    return CeilDiv(job.weight->out_features(), TaskOutputs(job));
+  }
+  std::int64_t TaskOutputs(const LinearJob& job) const {
+    return GrainOf(job.weight->packed()) * grains_per_task_;
+  }
+  void RunTask(std::int64_t task, int thread_idx) const;
+  void RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end) const;
+  void RunFloat(const LinearJob& job, std::int64_t begin, std::int64_t end,
+                const std::byte* weights) const;
+  void RunExpand(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
+
+  OpContext& ctx_;
+  const float* x_;
+  std::int64_t rows_;
+  std::int64_t depth_;
+  std::span<const LinearJob> jobs_;
+  bool has_quant_ = false;
+  bool has_expand_ = false;
+  std::int64_t grains_per_task_ = 1;
+  std::int64_t num_tasks_ = 0;
+  std::byte* panels_ = nullptr;
+  float* expanded_ = nullptr;  // [num_threads, kExpandOutputs, depth]
+};
+
+Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs)
+    : ctx_(ctx), x_(x.f32()), rows_(x.dim(0)), depth_(x.dim(1)), jobs_(jobs) {
+  for (const LinearJob& job : jobs_) {
+    const Packed& weight = job.weight->packed();
+    has_quant_ |= weight.path == Packed::Path::kQuant;
+    has_expand_ |= weight.path == Packed::Path::kExpand;
+  }
+  Check();
+  CutTasks();
+  TakeScratch();
+}
+
+void Product::Check() const {
+  for (const LinearJob& job : jobs_) {
+    QUIRE_CHECK(job.weight->in_features() == depth_);
+    QUIRE_CHECK(job.out.dim(0) == rows_ && job.out.dim(1) == job.weight->out_features());
+    QUIRE_CHECK(job.bias.empty() || job.bias.shape().num_values() == job.weight->out_features());
+  }
+}
+
+void Product::CutTasks() {
+  std::int64_t grains = 0;
+  for (const LinearJob& job : jobs_) {
+    grains += CeilDiv(job.weight->out_features(), GrainOf(job.weight->packed()));
+  }
+  grains_per_task_ =
+      std::max<std::int64_t>(1, grains / (ctx_.pool->num_threads() * kTasksPerThread));
+  for (const LinearJob& job : jobs_) num_tasks_ += NumTasks(job);
+}
+
+void Product::TakeScratch() {
+  const std::int64_t panel_bytes =
+      has_quant_
+          ? CeilDiv(rows_ * (depth_ / kernels::kQuantValues) * kernels::kPanelBytesPerBlock, 64) *
+                64
+          : 0;
+  const std::int64_t expanded =
+      has_expand_ ? ctx_.pool->num_threads() * kExpandOutputs * depth_ : 0;
+  if (panel_bytes + expanded == 0) return;
+  panels_ = ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4));
+  expanded_ = reinterpret_cast<float*>(panels_ + panel_bytes);
+}
+
+kernels::QuantPanel Product::PanelAt(std::int64_t panel) const {
+  const std::int64_t blocks = depth_ / kernels::kQuantValues;
+  std::byte* begin = panels_ + panel * kernels::kPanelRows * blocks * kernels::kPanelBytesPerBlock;
+  const std::int64_t cells = PanelRows(panel) * blocks;
+  auto* scales = reinterpret_cast<float*>(begin + cells * kernels::kQuantValues);
+  return {.codes = reinterpret_cast<std::int8_t*>(begin),
+          .scales = scales,
+          .sums = reinterpret_cast<std::int32_t*>(scales + cells),
+          .scaled_sums = scales + 4 * cells};
+}
+
+// Rows [begin, end), all of one panel.
+void Product::QuantizeRows(std::int64_t begin, std::int64_t end) const {
+  const std::int64_t panel = begin / kernels::kPanelRows;
+  ctx_.table->quantize({.x = x_ + begin * depth_,
+                        .x_stride = depth_,
+                        .rows = end - begin,
+                        .blocks = depth_ / kernels::kQuantValues,
+                        .panel_rows = PanelRows(panel),
+                        .out = PanelAt(panel),
+                        .first_row = begin % kernels::kPanelRows});
+}
+
+void Product::Quantize() const {
+  static_assert(kernels::kPanelRows % kQuantizeRows == 0);
+  ctx_.pool->ForEach(CeilDiv(rows_, kQuantizeRows), [&](std::int64_t task, int) {
+    QuantizeRows(task * kQuantizeRows, std::min((task + 1) * kQuantizeRows, rows_));
+  });
+}
+
+void Product::RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end) const {
+  const Packed& weight = job.weight->packed();
+  for (std::int64_t panel = 0; panel * kernels::kPanelRows < rows_; ++panel) {
+    weight.quant.matmul(
+        {.x = PanelAt(panel),
+         .rows = PanelRows(panel),
+         .blocks = depth_ / kernels::kQuantValues,
+         .tiles = weight.data + begin / weight.quant.tile_outputs * weight.tile_bytes(),
+         .outputs = end - begin,
+         .out = job.out.f32() + panel * kernels::kPanelRows * weight.out_features + begin,
+         .out_stride = weight.out_features,
+         .bias = job.bias.empty() ? nullptr : job.bias.f32() + begin,
+         .accumulate = job.accumulate});
+  }
+}
+
+// Outputs [begin, end), whose rows of weights start at `weights`.
+void Product::RunFloat(const LinearJob& job, std::int64_t begin, std::int64_t end,
+                       const std::byte* weights) const {
+  const std::int64_t stride = job.weight->out_features();
+  for (std::int64_t r = 0; r < rows_; r += kernels::kPanelRows) {
+    job.weight->packed().matmul_float(
+        {.x = x_ + r * depth_,
+         .x_stride = depth_,
+         .rows = std::min<std::int64_t>(kernels::kPanelRows, rows_ - r),
+         .weights = weights,
+         .outputs = end - begin,
+         .depth = depth_,
+         .out = job.out.f32() + r * stride + begin,
+         .out_stride = stride,
+         .bias = job.bias.empty() ? nullptr : job.bias.f32() + begin,
+         .accumulate = job.accumulate});
+  }
+}
+
+void Product::RunExpand(const LinearJob& job, std::int64_t begin, std::int64_t end,
+                        int thread_idx) const {
+  const Packed& weight = job.weight->packed();
+  float* expanded = expanded_ + thread_idx * kExpandOutputs * depth_;
+  for (std::int64_t o = begin; o < end; o += kExpandOutputs) {
+    const std::int64_t count = std::min(kExpandOutputs, end - o);
+    weight.dequantize(weight.data + o * weight.row_bytes(), count * depth_, expanded);
+    RunFloat(job, o, o + count, reinterpret_cast<const std::byte*>(expanded));
+  }
+}
+
+void Product::RunTask(std::int64_t task, int thread_idx) const {
+  const LinearJob* job = jobs_.data();
+  for (; task >= NumTasks(*job); ++job) task -= NumTasks(*job);
+  const Packed& weight = job->weight->packed();
+  const std::int64_t begin = task * TaskOutputs(*job);
+  const std::int64_t end = std::min(begin + TaskOutputs(*job), weight.out_features);
+  switch (weight.path) {
+    case Packed::Path::kQuant:
+      return RunQuant(*job, begin, end);
+    case Packed::Path::kFloat:
+      return RunFloat(*job, begin, end, weight.data + begin * weight.row_bytes());
+    case Packed::Path::kExpand:
+      return RunExpand(*job, begin, end, thread_idx);
+  }
+}
+
+void Product::Run() {
+  if (has_quant_) Quantize();
+  ctx_.pool->ForEach(num_tasks_,
+                     [&](std::int64_t task, int thread_idx) { RunTask(task, thread_idx); });
+}
+
+}  // namespace
+
+void Linear(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs) {
+  QUIRE_CHECK(x.shape().rank() == 2);
+  if (x.dim(0) == 0) return;
+  Product(ctx, x, jobs).Run();
+}
+
+void Embed(OpContext& ctx, ConstTensorView table, std::span<const std::int32_t> ids,
+           TensorView out) {
+  const std::int64_t cols = table.dim(1);
+  const auto row_bytes = static_cast<std::int64_t>(*BytesOf(table.dtype(), cols));
+  const auto dequantize = ctx.table->dequantize[static_cast<int>(table.dtype())];
+  QUIRE_CHECK(dequantize != nullptr && out.dim(1) == cols);
+  QUIRE_CHECK(out.dim(0) == static_cast<std::int64_t>(ids.size()));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    QUIRE_CHECK(ids[i] >= 0 && ids[i] < table.dim(0));
+    dequantize(table.data() + ids[i] * row_bytes, cols,
+               out.f32() + static_cast<std::int64_t>(i) * cols);
+  }
+}
+
+void Dequantize(OpContext& ctx, ConstTensorView source, float* out) {
+  const auto dequantize = ctx.table->dequantize[static_cast<int>(source.dtype())];
+  QUIRE_CHECK(dequantize != nullptr);
+  dequantize(source.data(), source.shape().num_values(), out);
+}
+
+}  // namespace quire::ops

@@ -1,0 +1,122 @@
+#include <optional>
+
+#include "base/strings.h"
+#include "ops/linear.h"
+#include "ops/packed_weight.h"
+
+namespace quire::ops {
+namespace {
+
+using Packed = LinearWeight::Packed;
+
+std::optional<kernels::FloatType> FloatTypeOf(DType type) {
+  if (type == DType::kF32) return kernels::FloatType::kF32;
+  if (type == DType::kF16) return kernels::FloatType::kF16;
+  if (type == DType::kBF16) return kernels::FloatType::kBF16;
+  return std::nullopt;
+}
+
+void PackTiles(OpContext& ctx, const std::byte* rows, std::byte* tiles, const Packed& packed) {
+  const std::int64_t per_tile = packed.quant.tile_outputs;
+  const std::int64_t num_tiles = (packed.out_features + per_tile - 1) / per_tile;
+  ctx.pool->ForEach(num_tiles, [&](std::int64_t tile, int) {
+    const std::int64_t first = tile * per_tile;
+    packed.quant.pack({.rows = rows + first * packed.row_bytes(),
+                       .row_bytes = packed.row_bytes(),
+                       .outputs = std::min(per_tile, packed.out_features - first),
+                       .blocks = packed.in_features / LayoutOf(packed.dtype).block_values,
+                       .tile = tiles + tile * packed.tile_bytes()});
+  });
+}
+
+// Fills in the layout of a quantized weight; packs it where its kernel wants tiles.
+Status PrepareQuant(OpContext& ctx, ConstTensorView source, Packed& packed) {
+  packed.path = Packed::Path::kQuant;
+  packed.quant = ctx.table->quant[static_cast<int>(source.dtype())];
+  if (packed.quant.pack == nullptr) return {};
+  const std::int64_t per_tile = packed.quant.tile_outputs;
+  const std::int64_t num_tiles = (packed.out_features + per_tile - 1) / per_tile;
+  packed.num_bytes = static_cast<std::size_t>(num_tiles * packed.tile_bytes());
+  QUIRE_ASSIGN_OR_RETURN(packed.copy, Buffer::Allocate(packed.num_bytes));
+  PackTiles(ctx, source.data(), packed.copy.data(), packed);
+  packed.data = packed.copy.data();
+  return {};
+}
+
+}  // namespace
+
+bool LinearWeight::IsSupported(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ4_0:
+    case DType::kQ4_1:
+    case DType::kQ5_0:
+    case DType::kQ5_1:
+    case DType::kQ8_0:
+    case DType::kQ2_K:
+    case DType::kQ3_K:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+    case DType::kQ6_K:
+    case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
+    case DType::kTQ1_0:
+    case DType::kTQ2_0:
+    case DType::kMXFP4:
+    case DType::kNVFP4:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Result<LinearWeight> LinearWeight::Create(OpContext& ctx, ConstTensorView source,
+                                          MatmulPrecision precision) {
+  if (!IsSupported(source.dtype())) {
+    return Unimplemented(
+        StrCat("weights of type ", ToString(source.dtype()), " cannot be multiplied"));
+  }
+  const auto bytes =
+      source.shape().rank() == 2 ? BytesOf(source.dtype(), source.dim(1)) : std::nullopt;
+  if (!bytes || source.dim(0) <= 0 || source.dim(1) <= 0) {
+    return DataLoss(StrCat("a weight of type ", ToString(source.dtype()),
+                           " needs two dimensions and rows of whole blocks"));
+  }
+  LinearWeight weight;
+  weight.packed_ = std::make_unique<Packed>();
+  Packed& packed = *weight.packed_;
+  packed.dtype = source.dtype();
+  packed.out_features = source.dim(0);
+  packed.in_features = source.dim(1);
+  packed.num_bytes = static_cast<std::size_t>(*bytes) * static_cast<std::size_t>(source.dim(0));
+  packed.data = source.data();
+  if (const auto float_type = FloatTypeOf(source.dtype())) {
+    packed.path = Packed::Path::kFloat;
+    packed.matmul_float = ctx.table->matmul_float[static_cast<int>(*float_type)];
+    return weight;
+  }
+  if (precision == MatmulPrecision::kFast &&
+      ctx.table->quant[static_cast<int>(source.dtype())].matmul != nullptr) {
+    QUIRE_RETURN_IF_ERROR(PrepareQuant(ctx, source, packed));
+    return weight;
+  }
+  packed.path = Packed::Path::kExpand;
+  packed.matmul_float = ctx.table->matmul_float[static_cast<int>(kernels::FloatType::kF32)];
+  packed.dequantize = ctx.table->dequantize[static_cast<int>(source.dtype())];
+  return weight;
+}
+
+LinearWeight::LinearWeight() = default;
+LinearWeight::LinearWeight(LinearWeight&&) noexcept = default;
+LinearWeight& LinearWeight::operator=(LinearWeight&&) noexcept = default;
+LinearWeight::~LinearWeight() = default;
+
+DType LinearWeight::dtype() const { return packed_->dtype; }
+std::int64_t LinearWeight::out_features() const { return packed_->out_features; }
+std::int64_t LinearWeight::in_features() const { return packed_->in_features; }
+bool LinearWeight::owns_copy() const { return packed_->copy.data() != nullptr; }
+std::size_t LinearWeight::num_bytes() const { return packed_->num_bytes; }
+
+}  // namespace quire::ops
