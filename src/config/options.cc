@@ -164,23 +164,23 @@ std::vector<OptionDescription> DescribeSamplingParams() {
   return options;
 }
 
-Status SetEngineOption(EngineConfig& config, std::string_view name, std::string_view text) {
+Status SetEngineFlag(EngineConfig& config, std::string_view name, std::string_view text) {
   return SetFromText(config, kEngineOption, name, text);
 }
 
-Status SetEngineOption(EngineConfig& config, std::string_view name, const Json& value) {
+Status SetEngineField(EngineConfig& config, std::string_view name, const Json& value) {
   return SetField(config, kEngineOption, name,
                   [&](auto& field) { return FieldFromJson(value, field); });
 }
 
-Status SetSamplingParam(SamplingParams& params, std::string_view name, std::string_view text) {
+Status SetSamplingFlag(SamplingParams& params, std::string_view name, std::string_view text) {
   return SetFromText(params, kSamplingParam, name, text);
 }
 
-Status SetSamplingParam(SamplingParams& params, std::string_view name, const Json& value) {
+Status SetSamplingField(SamplingParams& params, std::string_view name, const Json& value) {
   const std::string plain = Plain(name);
   if (value.is_bool() && (plain == "logprobs" || plain == "prompt-logprobs")) {
-    return SetSamplingParam(params, name, value.boolean() ? Json(1) : Json());
+    return SetSamplingField(params, name, value.boolean() ? Json(1) : Json());
   }
   return SetField(params, kSamplingParam, name,
                   [&](auto& field) { return FieldFromJson(value, field); });
@@ -204,7 +204,7 @@ Result<EngineConfig> EngineConfigFromJson(const Json& value) {
   }
   EngineConfig config;
   for (const auto& [name, member] : value.object()) {
-    QUIRE_RETURN_IF_ERROR(SetEngineOption(config, name, member));
+    QUIRE_RETURN_IF_ERROR(SetEngineField(config, name, member));
   }
   return config;
 }

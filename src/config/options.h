@@ -30,16 +30,16 @@ struct OptionDescription {
 std::vector<OptionDescription> DescribeEngineOptions();
 std::vector<OptionDescription> DescribeSamplingParams();
 
-// Sets the option `name` ("max-num-seqs" or "max_num_seqs") from a command line's text or from
-// JSON. A switch also goes by "no-NAME", with an empty text. The message names the option;
+// Sets the option `name` ("max-num-seqs" or "max_num_seqs") from a command line's text, or from
+// JSON. A switch's flag also goes by "no-NAME", with an empty text. The message names the option;
 // an unknown one brings the nearest name there is. Ranges are for Validate() to check.
-Status SetEngineOption(EngineConfig& config, std::string_view name, std::string_view text);
-Status SetEngineOption(EngineConfig& config, std::string_view name, const Json& value);
+Status SetEngineFlag(EngineConfig& config, std::string_view name, std::string_view text);
+Status SetEngineField(EngineConfig& config, std::string_view name, const Json& value);
 
 // The same for sampling parameters ("top_k" or "top-k"). JSON null keeps a parameter at its
 // default or empties an optional one; true as a number of logprobs is 1, false none.
-Status SetSamplingParam(SamplingParams& params, std::string_view name, std::string_view text);
-Status SetSamplingParam(SamplingParams& params, std::string_view name, const Json& value);
+Status SetSamplingFlag(SamplingParams& params, std::string_view name, std::string_view text);
+Status SetSamplingField(SamplingParams& params, std::string_view name, const Json& value);
 
 // Whether there is a sampling parameter of that name.
 bool IsSamplingParam(std::string_view name);
