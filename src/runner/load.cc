@@ -26,11 +26,6 @@ std::string KvDtypeName(DType dtype) {
   return dtype == DType::kF16 ? "float16" : "bfloat16";
 }
 
-Result<ModelConfig> DescribeModel(const Checkpoint& checkpoint, const Json& overrides) {
-  if (checkpoint.gguf() != nullptr) return ModelConfigFromGguf(*checkpoint.gguf(), overrides);
-  return ModelConfigFromHf(checkpoint.config_json(), overrides);
-}
-
 ModelFacts CollectFacts(const EngineConfig& config, const Checkpoint& checkpoint,
                         const Model& model) {
   ModelFacts facts;
@@ -62,7 +57,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   map.prefetch = true;
   QUIRE_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(config.model.model, map));
   QUIRE_ASSIGN_OR_RETURN(const ModelConfig description,
-                         DescribeModel(*checkpoint, config.model.hf_overrides));
+                         ReadModelConfig(*checkpoint, config.model.hf_overrides));
   LoadOptions options;
   options.precision =
       ComputesFloat32(config) ? ops::MatmulPrecision::kFloat32 : ops::MatmulPrecision::kFast;
