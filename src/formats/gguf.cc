@@ -211,6 +211,7 @@ Status ReadMetadata(GgufReader& reader, std::uint64_t count, Metadata& metadata)
     metadata.emplace_back(key, *std::move(value));
   }
   std::vector<std::string_view> keys;
+  keys.reserve(metadata.size());
   for (const auto& [key, value] : metadata) keys.push_back(key);
   if (const auto repeated = RepeatedName(std::move(keys))) {
     return DataLoss(StrCat("metadata '", Printable(*repeated), "' stands twice"));
@@ -227,6 +228,7 @@ Status ReadTensors(GgufReader& reader, std::uint64_t count, std::vector<TensorIn
     tensors.push_back(std::move(tensor));
   }
   std::vector<std::string_view> names;
+  names.reserve(tensors.size());
   for (const TensorInfo& tensor : tensors) names.push_back(tensor.name);
   if (const auto repeated = RepeatedName(std::move(names))) {
     return DataLoss("stands twice").With(OfTensor(*repeated));

@@ -212,7 +212,7 @@ std::vector<Wide> Decode(const GgufArray& array) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     T value{};
     std::memcpy(&value, array.bytes.data() + i * sizeof(T), sizeof(T));
-    values[i] = static_cast<Wide>(value);
+    values[i] = static_cast<Wide>(value);  // NOLINT(bugprone-signed-char-misuse): it is a number
   }
   return values;
 }

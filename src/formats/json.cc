@@ -283,7 +283,8 @@ Result<double> NumberOr(const Json& object, std::string_view name, double fallba
 
 Result<std::string> StringOr(const Json& object, std::string_view name, std::string fallback) {
   QUIRE_ASSIGN_OR_RETURN(const Json* member, Optional(object, name, kString));
-  return member == nullptr ? std::move(fallback) : member->string();
+  if (member != nullptr) return member->string();
+  return fallback;
 }
 
 Result<bool> BoolOr(const Json& object, std::string_view name, bool fallback) {

@@ -33,10 +33,12 @@ class Json {
   Json& operator=(Json&& other) noexcept;
   ~Json();
 
-  Json(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
+  // A value converts to Json, as in JsonArray{1, "two"}.
+  // NOLINTBEGIN(google-explicit-constructor)
+  Json(std::nullptr_t) {}
   // Booleans and integers; a template, so that a pointer does not become a boolean.
   template <std::integral T>
-  Json(T value) {  // NOLINT(google-explicit-constructor)
+  Json(T value) {
     if constexpr (std::same_as<T, bool>) {
       value_ = value;
     } else if (std::in_range<std::int64_t>(value)) {
@@ -45,13 +47,13 @@ class Json {
       value_ = static_cast<std::uint64_t>(value);
     }
   }
-  Json(double value) : value_(value) {}                  // NOLINT(google-explicit-constructor)
-  Json(std::string value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Json(std::string_view value)
-      : value_(std::string(value)) {}                      // NOLINT(google-explicit-constructor)
-  Json(const char* value) : value_(std::string(value)) {}  // NOLINT(google-explicit-constructor)
-  Json(JsonArray value) : value_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Json(JsonObject value) : value_(std::move(value)) {}     // NOLINT(google-explicit-constructor)
+  Json(double value) : value_(value) {}
+  Json(std::string value) : value_(std::move(value)) {}
+  Json(std::string_view value) : value_(std::string(value)) {}
+  Json(const char* value) : value_(std::string(value)) {}
+  Json(JsonArray value) : value_(std::move(value)) {}
+  Json(JsonObject value) : value_(std::move(value)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }

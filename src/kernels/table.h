@@ -17,7 +17,6 @@
 namespace quire::kernels {
 
 enum class CpuIsa { kPortable, kAvx2, kAvx512, kNeon };
-struct CpuTable;
 
 inline constexpr int kNumDTypes = static_cast<int>(DType::kNVFP4) + 1;
 

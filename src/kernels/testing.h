@@ -62,6 +62,9 @@ inline std::vector<std::byte> RandomBlocks(DType type, std::int64_t num_blocks,
   if (type == DType::kQ2_K) halves = {80, 82};
   if (type == DType::kQ3_K) halves = {108};
   if (type == DType::kQ6_K) halves = {208};
+  if (type == DType::kTQ1_0) halves = {52};
+  if (type == DType::kTQ2_0) halves = {64};
+  if (type == DType::kNVFP4) halves = {};
   for (std::int64_t b = 0; b < num_blocks; ++b) {
     std::byte* block = blocks.data() + b * bytes;
     // The high byte of a half: sign and exponent bits; 0x20 to 0x2B is about 2^-7 to 2^-4.

@@ -138,11 +138,11 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
       is_mapping_(std::exchange(other.is_mapping_, false)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  std::swap(is_mapping_, other.is_mapping_);
-  MappedFile(std::move(other));  // takes what was ours, and lets it go
-  return *this;
+  MappedFile taken(std::move(other));
+  std::swap(data_, taken.data_);
+  std::swap(size_, taken.size_);
+  std::swap(is_mapping_, taken.is_mapping_);
+  return *this;  // what was ours goes with `taken`
 }
 
 MappedFile::~MappedFile() {
