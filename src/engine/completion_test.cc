@@ -105,8 +105,7 @@ TEST(Completion, DropsTokensAfterAStopStringOfTheSameStep) {
 TEST(Completion, HoldsTextOnlyWhileItCanStillBeginAStop) {
   const auto tokenizer = MakeTestTokenizer();
   const Stream stream = Feed(*tokenizer, Request({std::string(40, '#')}), Bytes("plain ##"));
-  EXPECT_EQ(stream.deltas,
-            (std::vector<std::string>{"p", "l", "a", "i", "n", " ", "", "##"}));
+  EXPECT_EQ(stream.deltas, (std::vector<std::string>{"p", "l", "a", "i", "n", " ", "", "##"}));
 }
 
 TEST(Completion, PassesOverStopStringsUntilMinTokens) {

@@ -29,11 +29,10 @@ Result<std::span<const EngineCoreOutput>> EngineCore::Step() {
   plan_ = &plan;
   const auto scheduled = Clock::now();
   timing_ = {.schedule = scheduled - start};
-  if (plan.empty() && plan.finished.empty()) return std::span<const EngineCoreOutput>{};
+  if (plan.empty()) return std::span<const EngineCoreOutput>{};
   QUIRE_RETURN_IF_ERROR(executor_->Execute(plan, result_));
   const auto executed = Clock::now();
   timing_.execute = executed - scheduled;
-  if (plan.empty()) return std::span<const EngineCoreOutput>{};  // only told what had finished
   const auto outputs = scheduler_->Update(result_);
   timing_.update = Clock::now() - executed;
   return outputs;

@@ -44,11 +44,7 @@ void OutputProcessor::TakeIn(const EngineCoreOutput& output, std::vector<Request
   if (found == by_request_.end()) return;  // ended here before the engine heard of it
   Prompt& prompt = *found->second.prompt;
   Completion& completion = prompt.completions[found->second.index];
-  if (!output.new_prompt_logprobs.empty()) {
-    prompt.prompt_logprobs.assign(1, {});  // nothing comes before the first token
-    prompt.prompt_logprobs.insert(prompt.prompt_logprobs.end(), output.new_prompt_logprobs.begin(),
-                                  output.new_prompt_logprobs.end());
-  }
+  if (!output.new_prompt_logprobs.empty()) prompt.prompt_logprobs = output.new_prompt_logprobs;
   prompt.num_cached_tokens = std::max(prompt.num_cached_tokens, output.num_cached_tokens);
   if (prompt.error.ok()) prompt.error = output.error;
   if (completion.Append(output)) ended.push_back(output.id);

@@ -52,7 +52,8 @@ inline std::shared_ptr<const Tokenizer> MakeTestTokenizer(
   Json end;
   end["id"] = Json(kTestEos);
   end["content"] = Json("<|end|>");
-  for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) end[flag] = Json(false);
+  for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"})
+    end[flag] = Json(false);
   end["special"] = Json(true);
   Json model;
   model["type"] = Json("BPE");
