@@ -26,7 +26,8 @@ Result<std::span<const EngineCoreOutput>> EngineCore::Step() {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const StepPlan& plan = scheduler_->Schedule();
-  plan_ = &plan;
+  admitted_.clear();
+  for (const NewRequestData& data : plan.new_requests) admitted_.push_back(data.id);
   const auto scheduled = Clock::now();
   timing_ = {.schedule = scheduled - start};
   if (plan.empty()) return std::span<const EngineCoreOutput>{};

@@ -43,7 +43,8 @@ class EngineCore {
   std::vector<EngineCoreOutput> TakeOutputs() { return scheduler_->TakeOutputs(); }
 
   const StepTiming& last_timing() const { return timing_; }
-  const StepPlan& last_plan() const { return *plan_; }
+  // The requests that the last step computed for the first time, or again after a preemption.
+  std::span<const RequestId> last_admitted() const { return admitted_; }
   Executor& executor() { return *executor_; }
   Scheduler& scheduler() { return *scheduler_; }
 
@@ -54,7 +55,7 @@ class EngineCore {
   std::unique_ptr<Scheduler> scheduler_;
   StepResult result_;  // kept for its memory
   StepTiming timing_;
-  const StepPlan* plan_ = nullptr;
+  std::vector<RequestId> admitted_;
 };
 
 }  // namespace quire

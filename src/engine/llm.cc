@@ -22,7 +22,7 @@ struct Llm::State {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<EngineCore> core;
   std::unique_ptr<InputProcessor> input;
-  std::unique_ptr<OutputProcessor> output;
+  OutputProcessor output;
   std::uint64_t num_prompts = 0;  // submitted so far
   std::int64_t next_request = 0;
   std::int64_t max_waiting = 0;
@@ -104,7 +104,6 @@ Result<std::unique_ptr<Llm>> Llm::Assemble(const EngineConfig& config, const Mac
                               .eos_token_ids = EosTokens(facts, generation, state->tokenizer.get()),
                               .max_new_tokens = generation.max_new_tokens},
       state->tokenizer);
-  state->output = std::make_unique<OutputProcessor>(state->tokenizer);
   QUIRE_ASSIGN_OR_RETURN(state->core, EngineCore::Create(config, plan, std::move(executor)));
   return std::unique_ptr<Llm>(new Llm(std::move(state)));
 }
@@ -128,14 +127,17 @@ Status Llm::Submit(std::string request_id, PromptInput input) {
   ++state.num_prompts;
   std::vector<EngineRequest> requests = FanOut(std::move(request), RequestId(state.next_request));
   state.next_request += static_cast<std::int64_t>(requests.size());
-  QUIRE_RETURN_IF_ERROR(state.output->Add(request_id, requests));
+  QUIRE_ASSIGN_OR_RETURN(auto record,
+                         PromptRecord::Create(state.tokenizer.get(), request_id, requests));
+  record->NoteQueued(std::chrono::steady_clock::now());
+  QUIRE_RETURN_IF_ERROR(state.output.Add(std::move(record)));
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const RequestId id = requests[i].id;
     if (Status status = state.core->Add(std::move(requests[i])); !status.ok()) {
       for (std::int64_t back = 1; back <= static_cast<std::int64_t>(i); ++back) {
         state.core->Abort(RequestId(id.value() - back));
       }
-      state.output->Remove(request_id);
+      state.output.Remove(request_id);
       return status;
     }
   }
@@ -143,10 +145,10 @@ Status Llm::Submit(std::string request_id, PromptInput input) {
 }
 
 void Llm::Abort(const std::string& request_id) {
-  for (const RequestId id : state_->output->LiveRequests(request_id)) state_->core->Abort(id);
+  for (const RequestId id : state_->output.LiveRequests(request_id)) state_->core->Abort(id);
 }
 
-bool Llm::has_unfinished() const { return state_->output->num_prompts() > 0; }
+bool Llm::has_unfinished() const { return state_->output.num_prompts() > 0; }
 
 Status Llm::Step(std::vector<RequestOutput>& outputs) {
   State& state = *state_;
@@ -156,12 +158,13 @@ Status Llm::Step(std::vector<RequestOutput>& outputs) {
   const auto stepped = state.core->Step();
   if (!stepped.ok()) {
     state.failure = stepped.status();
-    state.output->FailAll(state.failure, outputs);
+    state.output.FailAll(state.failure, outputs);
     return state.failure;
   }
-  state.output->Process(*stepped, outputs, state.ended);
+  state.output.NoteScheduled(state.core->last_admitted(), std::chrono::steady_clock::now());
+  state.output.Process(*stepped, outputs, state.ended);
   const std::vector<EngineCoreOutput> others = state.core->TakeOutputs();
-  if (!others.empty()) state.output->Process(others, outputs, state.ended);
+  if (!others.empty()) state.output.Process(others, outputs, state.ended);
   for (const RequestId id : state.ended) state.core->Abort(id);
   return {};
 }
