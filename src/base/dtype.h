@@ -10,6 +10,7 @@ namespace quire {
 // Element types of checkpoint files. The block types are GGML's; their layouts are documented in
 // kernels/quant.h.
 enum class DType : std::uint8_t {
+  // NOLINTBEGIN(readability-identifier-naming): the block types keep GGML's spelling
   kF64,
   kF32,
   kF16,
@@ -50,6 +51,7 @@ enum class DType : std::uint8_t {
   kTQ2_0,
   kMXFP4,
   kNVFP4,
+  // NOLINTEND(readability-identifier-naming)
 };
 
 // "F32", "Q4_K", …: the spelling of safetensors and GGML.

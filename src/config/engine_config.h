@@ -1,35 +1,107 @@
 // What a user may ask of the engine, under vLLM's names.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "config/enum_names.h"
 #include "formats/json.h"
 
 namespace quire {
 
+enum class ModelDtype { kAuto, kFloat16, kBFloat16, kFloat32 };
 enum class ComputeDtype { kAuto, kFloat32 };  // kAuto: int8 activations where they are faster
 enum class KvCacheDtype { kAuto, kFloat32, kFloat16, kBFloat16 };
 enum class SchedulingPolicy { kFcfs, kPriority };
 enum class PrefixHashAlgo { kSha256, kXxhash };
 
+template <>
+struct EnumNames<ModelDtype> {
+  static constexpr std::array<EnumName<ModelDtype>, 6> kNames = {
+      {{"auto", ModelDtype::kAuto},
+       {"float16", ModelDtype::kFloat16},
+       {"half", ModelDtype::kFloat16},
+       {"bfloat16", ModelDtype::kBFloat16},
+       {"float32", ModelDtype::kFloat32},
+       {"float", ModelDtype::kFloat32}}};
+  static constexpr std::array<std::string_view, 0> kRefused = {};
+};
+
+template <>
+struct EnumNames<ComputeDtype> {
+  static constexpr std::array<EnumName<ComputeDtype>, 2> kNames = {
+      {{"auto", ComputeDtype::kAuto}, {"float32", ComputeDtype::kFloat32}}};
+  static constexpr std::array<std::string_view, 0> kRefused = {};
+};
+
+template <>
+struct EnumNames<KvCacheDtype> {
+  static constexpr std::array<EnumName<KvCacheDtype>, 4> kNames = {
+      {{"auto", KvCacheDtype::kAuto},
+       {"float32", KvCacheDtype::kFloat32},
+       {"float16", KvCacheDtype::kFloat16},
+       {"bfloat16", KvCacheDtype::kBFloat16}}};
+  static constexpr std::array<std::string_view, 16> kRefused = {"fp8",
+                                                                "fp8_e4m3",
+                                                                "fp8_e5m2",
+                                                                "fp8_inc",
+                                                                "fp8_ds_mla",
+                                                                "nvfp4_ds_mla",
+                                                                "turboquant_k8v4",
+                                                                "turboquant_4bit_nc",
+                                                                "turboquant_k3v4_nc",
+                                                                "turboquant_3bit_nc",
+                                                                "ultraquant_4bit",
+                                                                "int4_per_token_head",
+                                                                "int8_per_token_head",
+                                                                "fp8_per_token_head",
+                                                                "nvfp4",
+                                                                "nvfp4_4over6"};
+};
+
+template <>
+struct EnumNames<SchedulingPolicy> {
+  static constexpr std::array<EnumName<SchedulingPolicy>, 2> kNames = {
+      {{"fcfs", SchedulingPolicy::kFcfs}, {"priority", SchedulingPolicy::kPriority}}};
+  static constexpr std::array<std::string_view, 0> kRefused = {};
+};
+
+// The hash is of Quire's own encoding, so vLLM's names for how it encodes mean the same here.
+template <>
+struct EnumNames<PrefixHashAlgo> {
+  static constexpr std::array<EnumName<PrefixHashAlgo>, 4> kNames = {
+      {{"sha256", PrefixHashAlgo::kSha256},
+       {"sha256_cbor", PrefixHashAlgo::kSha256},
+       {"xxhash", PrefixHashAlgo::kXxhash},
+       {"xxhash_cbor", PrefixHashAlgo::kXxhash}}};
+  static constexpr std::array<std::string_view, 0> kRefused = {};
+};
+
 // Which files, and how they are read.
 struct ModelOptions {
   std::string model;      // a folder, a GGUF file or a name; empty: the default model
   std::string tokenizer;  // another folder or file for the tokenizer; empty: the model's
-  std::string dtype = "auto";
-  ComputeDtype compute_dtype = ComputeDtype::kAuto;  // kFloat32 also with dtype float32
-  std::string max_model_len;  // tokens, 4k, 4K, or auto: what fits; empty: the model's own
-  Json hf_overrides;          // members put over config.json's
+  ModelDtype dtype = ModelDtype::kAuto;
+  ComputeDtype compute_dtype = ComputeDtype::kAuto;  // as asked; see effective_compute_dtype()
+  std::string max_model_len;               // what ParseMaxModelLen reads; empty: the model's own
+  Json hf_overrides;                       // members put over config.json's
   std::string generation_config = "auto";  // auto: the model's; vllm: none; or a folder
+  Json override_generation_config;         // members put over the generation config's
   std::string chat_template;               // a file or the template itself; empty: the model's
   bool use_mmap = true;
   bool mlock = false;
   int max_logprobs = 20;  // -1: no bound
   std::int64_t seed = 0;
+
+  // dtype float32 implies compute-dtype float32.
+  ComputeDtype effective_compute_dtype() const {
+    return dtype == ModelDtype::kFloat32 ? ComputeDtype::kFloat32 : compute_dtype;
+  }
+  friend bool operator==(const ModelOptions&, const ModelOptions&) = default;
 };
 
 struct CacheOptions {
@@ -40,6 +112,8 @@ struct CacheOptions {
   KvCacheDtype kv_cache_dtype = KvCacheDtype::kAuto;
   bool enable_prefix_caching = true;
   PrefixHashAlgo prefix_caching_hash_algo = PrefixHashAlgo::kSha256;
+
+  friend bool operator==(const CacheOptions&, const CacheOptions&) = default;
 };
 
 struct SchedulerOptions {
@@ -51,11 +125,15 @@ struct SchedulerOptions {
   bool enable_chunked_prefill = true;
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
   int max_waiting = 65536;  // requests queued before new ones are refused
+
+  friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;
 };
 
 struct ParallelOptions {
   int threads = 0;  // compute threads; 0: one a physical core
   bool pin = true;  // each to its core
+
+  friend bool operator==(const ParallelOptions&, const ParallelOptions&) = default;
 };
 
 struct EngineConfig {
@@ -67,6 +145,8 @@ struct EngineConfig {
   // Each field alone and against the others; rules that need the model are checked when it is
   // loaded.
   Status Validate() const;
+
+  friend bool operator==(const EngineConfig&, const EngineConfig&) = default;
 };
 
 }  // namespace quire

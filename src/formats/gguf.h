@@ -18,7 +18,8 @@ namespace quire {
 
 struct GgufArray;
 
-// A metadata value. Integers of every width are widened to 64 bits; strings are views of the file.
+// A metadata value. Integers of every width are widened to 64 bits; strings are views of the file
+// and need not be UTF-8, because vocabularies hold pieces of characters.
 using GgufValue =
     std::variant<std::int64_t, std::uint64_t, double, bool, std::string_view, GgufArray>;
 
@@ -33,20 +34,24 @@ struct GgufArray {
   std::vector<std::int64_t> Integers() const;     // kSigned, kUnsigned, kBool; else empty
   std::vector<float> Floats() const;              // any numeric kind; else empty
   std::vector<std::string_view> Strings() const;  // kString; else empty
+  std::vector<GgufArray> Arrays() const;          // kArray; else empty
 };
 
 // A parsed header; borrows the bytes it was parsed from.
 class GgufHeader {
  public:
   // kDataLoss naming key or tensor and reason: bad magic or version, big endian, counts or lengths
-  // past the end of the file, duplicate keys or tensor names, unknown types, overflowing shapes,
-  // misaligned, overlapping or out-of-range tensors, nesting of arrays past 4.
+  // past the end of the file, empty, overlong or duplicate keys or tensor names or such that are
+  // not UTF-8, unknown types, dimensions of zero, overflowing shapes, rows that are no whole number
+  // of blocks, misaligned, overlapping or out-of-range tensors, nesting of arrays past 4. Gaps
+  // between tensors are allowed.
   static Result<GgufHeader> Parse(std::span<const std::byte> file);
 
   std::uint32_t version() const { return version_; }
   std::uint64_t alignment() const { return alignment_; }
   const std::vector<std::pair<std::string_view, GgufValue>>& metadata() const { return metadata_; }
-  const std::vector<TensorInfo>& tensors() const { return tensors_; }  // file_idx is 0
+  // In the order of the file's list; file_idx is 0.
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
 
   const GgufValue* Find(std::string_view key) const;  // null: absent
   // Typed look-ups: nullopt when absent, an error that names the key when of another type.
@@ -63,7 +68,8 @@ class GgufHeader {
   std::vector<TensorInfo> tensors_;
 };
 
-// "…-00002-of-00005.gguf" as its parts; nullopt for a name that is not of a split file.
+// "…-00002-of-00005.gguf" as its parts; nullopt for a name that is not of a split file. The prefix
+// keeps the folder where `file_name` has one.
 struct GgufSplitName {
   std::string prefix;
   int index;  // from 1

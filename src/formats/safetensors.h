@@ -1,6 +1,7 @@
 // The safetensors format: a JSON header that names tensors, then their bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -20,16 +21,19 @@ struct SafetensorsHeader {
 };
 
 // Reads the header of a file of `file_bytes` bytes, whose first bytes (at least the header) are
-// `bytes`; normally the whole mapped file. Offsets of the result count from the start of the file.
+// `bytes`; normally the whole mapped file. Offsets of the result count from the start of the file;
+// the format does not align them. A shape may hold a 0, and its tensor then has no bytes.
 //
 // kDataLoss, naming the tensor and the reason, for what the format forbids: header truncated or
 // longer than 100 MB, no object, duplicate names, unknown dtype, negative or overflowing shape,
 // a size that is not shape times dtype, ranges that overlap, leave gaps or pass the end.
+// Members of a tensor that the format does not know are passed over.
 Result<SafetensorsHeader> ParseSafetensors(std::span<const std::byte> bytes,
                                            std::uint64_t file_bytes);
 
 // The weight map of a sharded checkpoint's model.safetensors.index.json: tensor name to file name.
-// File names must be plain names without a slash.
+// File names must be plain names without a slash, so that none leads out of the folder; kDataLoss
+// otherwise, and where there is no weight map or it is empty.
 Result<std::map<std::string, std::string>> ParseSafetensorsIndex(std::string_view json);
 
 struct NamedArray {
@@ -38,7 +42,9 @@ struct NamedArray {
   std::span<const float> values;
 };
 
-// The bytes of a safetensors file that holds `arrays` as F32, little endian.
+// The bytes of a safetensors file that holds `arrays` in their order as F32, little endian; the
+// data begins at a multiple of 8. Each array has as many values as its shape says, and a name of
+// its own.
 std::vector<std::byte> SerializeSafetensors(std::span<const NamedArray> arrays);
 
 }  // namespace quire

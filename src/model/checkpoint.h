@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,7 +25,7 @@ enum class CheckpointFormat { kSafetensors, kGguf };
 class Checkpoint {
  public:
   // `path` is a folder with config.json and *.safetensors, or a .gguf file (any part of a split
-  // one). Errors name file, tensor and reason.
+  // one; all parts are opened). Errors name file, tensor and reason.
   static Result<std::shared_ptr<const Checkpoint>> Open(const std::string& path,
                                                         const MapOptions& options);
 
@@ -39,18 +40,28 @@ class Checkpoint {
   // The tensor's bytes with its shape; shapes of rank 0 become [1], of rank > 4 are an error.
   Result<ConstTensorView> View(const TensorInfo& tensor) const;
 
-  // The model folder's or the GGUF's own text of generation_config.json; empty when absent.
+  // The text of the model folder's generation_config.json; empty when there is none.
   const std::string& generation_config() const { return generation_config_; }
 
  private:
   Checkpoint() = default;
+
+  Status OpenFolder(const MapOptions& options);
+  Status OpenShards(const std::string& index_path, const MapOptions& options);
+  Status OpenGguf(const MapOptions& options);
+  // Maps one more file and gives back its bytes.
+  Result<std::span<const std::byte>> Map(const std::string& path, const MapOptions& options);
+  Status AddSafetensors(const std::string& path, const MapOptions& options);
+  Status AddGgufPart(const std::string& path, std::size_t num_parts, const MapOptions& options);
+  // Fills by_name_; a name that two files hold is an error.
+  Status IndexNames();
 
   CheckpointFormat format_ = CheckpointFormat::kSafetensors;
   std::string path_;
   std::vector<std::string> file_names_;
   std::vector<MappedFile> files_;
   std::vector<TensorInfo> tensors_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;  // keys are of tensors_
   Json config_json_;
   std::optional<GgufHeader> gguf_;
   std::string generation_config_;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/id.h"
 #include "base/status.h"
 #include "config/engine_config.h"
 #include "config/kv_cache_spec.h"
@@ -14,6 +15,7 @@
 #include "model/model_config.h"
 #include "ops/attention.h"
 #include "ops/context.h"
+#include "ops/linear.h"
 
 namespace quire {
 

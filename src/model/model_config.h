@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,12 @@
 #include "base/status.h"
 #include "formats/gguf.h"
 #include "formats/json.h"
+#include "formats/tensor_info.h"
 #include "ops/elementwise.h"
 
 namespace quire {
+
+class Checkpoint;
 
 enum class RopeScaling { kNone, kLinear, kDynamic, kLlama3, kYarn };
 
@@ -20,17 +24,17 @@ struct RopeConfig {
   double theta = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  std::int64_t original_max_positions = 0;
-  double low_freq_factor = 1.0;            // llama3
-  double high_freq_factor = 4.0;           // llama3
-  double beta_fast = 32.0;                 // yarn
-  double beta_slow = 1.0;                  // yarn
-  std::optional<double> attention_factor;  // yarn; unset: from factor
-  std::optional<double> mscale;            // yarn
-  std::optional<double> mscale_all_dim;    // yarn
-  bool truncate = true;                    // yarn
-  double partial_factor = 1.0;             // share of a head that turns
-  std::vector<float> factors;              // per pair divisors that a GGUF file brings itself
+  std::int64_t original_max_positions = 0;                // before scaling
+  double low_freq_factor = 1.0;                           // llama3
+  double high_freq_factor = 4.0;                          // llama3
+  double beta_fast = 32.0;                                // yarn
+  double beta_slow = 1.0;                                 // yarn
+  std::optional<double> attention_factor = std::nullopt;  // yarn; unset: from factor
+  std::optional<double> mscale = std::nullopt;            // yarn
+  std::optional<double> mscale_all_dim = std::nullopt;    // yarn
+  bool truncate = true;                                   // yarn
+  double partial_factor = 1.0;                            // share of a head that turns
+  std::vector<float> factors = {};  // per pair divisors that a GGUF file brings itself
   ops::RopeStyle style = ops::RopeStyle::kHalf;
 };
 
@@ -47,7 +51,7 @@ struct ModelConfig {
   std::int64_t num_kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t vocab_size = 0;
-  std::int64_t max_positions = 0;  // the context that the checkpoint declares
+  std::int64_t max_positions = 0;  // the longest context, with what rope scaling adds
   double norm_eps = 1e-6;
   RopeConfig rope;
   ops::Activation activation = ops::Activation::kSilu;
@@ -62,10 +66,25 @@ struct ModelConfig {
   std::optional<std::int32_t> bos_token_id;
 };
 
-// kUnimplemented, with the nearest known name, for an architecture that no family computes;
-// kDataLoss or kInvalidArgument naming the field for missing or senseless values. `overrides` are
-// members put over config.json's, nested objects member by member.
+// The sliding window of layer `layer_idx`, 0 for full attention.
+std::int64_t WindowOf(const ModelConfig& config, std::int64_t layer_idx);
+
+// Leading values of a head that turn; even.
+int RotaryDim(const ModelConfig& config);
+
+// The model that an opened checkpoint holds. `overrides` (an object or null) are members put over
+// config.json's, nested objects member by member; for a GGUF file they go over its metadata under
+// config.json's names.
+//
+// kUnimplemented, with the nearest known name, for an architecture that no family computes and for
+// a rope type, an activation or a quantization that none knows; kInvalidArgument naming the field
+// for missing or senseless values.
+Result<ModelConfig> ReadModelConfig(const Checkpoint& checkpoint, const Json& overrides);
+
+// The parts of it. weight_dtype is what config.json says. `tensors` are all tensors of the GGUF's
+// parts: they tell the vocabulary, biases and whether the head is tied.
 Result<ModelConfig> ModelConfigFromHf(const Json& config, const Json& overrides);
-Result<ModelConfig> ModelConfigFromGguf(const GgufHeader& gguf, const Json& overrides);
+Result<ModelConfig> ModelConfigFromGguf(const GgufHeader& gguf, std::span<const TensorInfo> tensors,
+                                        const Json& overrides);
 
 }  // namespace quire

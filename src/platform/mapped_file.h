@@ -20,7 +20,9 @@ struct MapOptions {
 // mapping program does.
 class MappedFile {
  public:
-  // kNotFound, or kInvalidArgument for what is no regular file; messages name the path.
+  // kNotFound; kInvalidArgument for what is no regular file, is empty or may not be read;
+  // kResourceExhausted where memory or the limit on locked memory does not suffice. Messages name
+  // the path.
   static Result<MappedFile> Open(const std::string& path, const MapOptions& options = {});
 
   MappedFile() = default;
@@ -30,7 +32,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Tells the kernel that bytes [begin, begin + count) will not be read again soon.
+  // Tells the kernel that bytes [begin, begin + count) will not be read again soon; they stay
+  // readable.
   void Release(std::size_t begin, std::size_t count) const;
 
  private:
@@ -39,9 +42,13 @@ class MappedFile {
   bool is_mapping_ = false;
 };
 
-// Whole small files; `max_bytes` bounds the read. Errors name the path.
+// The whole of a small file, or of a pipe; a longer one than `max_bytes` is an error. kNotFound, or
+// kInvalidArgument for a folder and the like; messages name the path.
 Result<std::string> ReadFile(const std::string& path, std::size_t max_bytes = 1U << 30);
-// Writes to a temporary name beside it, then renames.
+
+// Writes to a temporary name beside it, syncs, then renames, so that nobody ever sees half a file.
+// What is there and no regular file (a pipe, /dev/stdout) is written to as it is; a symbolic link
+// to a regular file is replaced.
 Status WriteFile(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace quire

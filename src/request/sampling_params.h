@@ -23,6 +23,13 @@ inline constexpr double kGreedyTemperature = 1e-5;  // below it the best token i
 inline constexpr double kMinTemperature = 1e-2;     // lower ones are raised to it
 inline constexpr int kAllLogprobs = -1;             // logprobs of the whole vocabulary
 
+// Bounds of what one request may ask for; vLLM's where it has one.
+inline constexpr int kMaxOutputs = 16384;
+inline constexpr int kMaxLogprobTokenIds = 128;
+inline constexpr int kMaxStopStrings = 1024;
+inline constexpr int kMaxBadWords = 128;
+inline constexpr int kMaxBadWordsTokens = 1024;  // of all bad words together
+
 // Field names, defaults and ranges are vLLM's.
 struct SamplingParams {
   int n = 1;                        // outputs of one prompt, [1, 16384]
@@ -60,8 +67,9 @@ struct SamplingParams {
   // the counts (kAllLogprobs: no bound). Names the field, the value and what is accepted.
   Status Validate(int vocab_size, int max_logprobs) const;
 
-  // The same request with its neutral form: greedy ones lose top_p, top_k, min_p and typical_p,
-  // low temperatures are raised to kMinTemperature, biases clamped.
+  // The same request in its neutral form: greedy ones lose top_p, top_k, min_p and typical_p, low
+  // temperatures are raised to kMinTemperature, biases clamped; of a token's biases the last one
+  // counts, stop tokens stand once.
   SamplingParams Normalized() const;
 };
 

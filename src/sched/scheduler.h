@@ -5,13 +5,21 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/id.h"
 #include "base/status.h"
+#include "base/thread_checker.h"
 #include "config/engine_config.h"
 #include "config/kv_cache_spec.h"
+#include "kv/events.h"
+#include "kv/kv_cache_manager.h"
 #include "request/request.h"
+#include "sched/plan_builder.h"
+#include "sched/queue.h"
+#include "sched/request_state.h"
+#include "sched/stop_check.h"
 #include "step/plan.h"
 #include "step/result.h"
 
@@ -26,6 +34,7 @@ struct SchedulerConfig {
   std::int32_t max_model_len = 0;
   bool enable_prefix_caching = true;
   PrefixHashAlgo prefix_hash_algo = PrefixHashAlgo::kSha256;
+  KvEventSink* kv_events = nullptr;  // may be null; outlives the scheduler
 };
 
 struct SchedulerStats {
@@ -33,7 +42,7 @@ struct SchedulerStats {
   std::int64_t num_waiting = 0;
   std::int64_t num_used_blocks = 0;
   std::int64_t num_total_blocks = 0;  // without the null block
-  std::int64_t prefix_queries = 0;    // tokens looked up
+  std::int64_t prefix_queries = 0;    // tokens looked up, at each request's first admission
   std::int64_t prefix_hits = 0;       // tokens found
   std::int64_t num_preemptions = 0;
   double kv_cache_usage() const {
@@ -43,43 +52,131 @@ struct SchedulerStats {
   }
 };
 
+enum class PauseMode {
+  kKeep,     // running requests keep their blocks
+  kPreempt,  // they give them back and are recomputed after Resume
+};
+
 // One turn is Schedule, the executor's forward, Update. Requests end through Update (stop, length,
 // error) or Abort. Engine thread only.
+//
+// There is no prefill and no decode: each request has tokens and computed tokens, and wants the
+// difference. Running requests are served first, in the order of their ranks, then waiting ones;
+// when blocks run out the last running request is preempted, gives up all its blocks and waits at
+// the head of the queue. Under policy `priority` a waiting request goes before running ones of a
+// lower priority and may preempt them.
+//
+// Invariants:
+//   1. The pool can hold one request of max_model_len, so the first running one always goes on.
+//   2. running_ is ordered by rank; requests from the one being scheduled on have no row yet, so
+//      preempting the last one never takes back a row.
+//   3. After Update a running request lacks one computed token (and its drafts), or is partial.
 class Scheduler {
  public:
   // kInvalidArgument when the options contradict each other or the pool cannot hold one request of
   // max_model_len.
   static Result<std::unique_ptr<Scheduler>> Create(const SchedulerConfig& config);
-  virtual ~Scheduler() = default;
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
 
   // Queues a request. kInvalidArgument when it can never run, kResourceExhausted when max_waiting
   // requests wait.
-  virtual Status Add(EngineRequest request) = 0;
+  Status Add(EngineRequest request);
 
-  // Ends a request in whatever state it is and frees its blocks; unknown ids are passed over. Its
-  // output, with FinishReason::kAbort, comes with the next Update or TakeOutputs.
-  virtual void Abort(RequestId id) = 0;
+  // Ends a request in whatever state it is; unknown ids are passed over. Its output, with
+  // FinishReason::kAbort, comes with the next Update or TakeOutputs; its blocks are free then.
+  void Abort(RequestId id);
 
-  bool has_unfinished() const { return has_unfinished_requests(); }
+  // Ends all requests with FinishReason::kError and `error`, also those of a plan that will not be
+  // computed. Their outputs come with the next TakeOutputs.
+  void FailAll(const Status& error);
 
-  // The next step, empty when nothing can run. The plan stays valid until the next call.
-  virtual const StepPlan& Schedule() = 0;
+  bool has_unfinished() const { return !states_.empty(); }
+
+  // The next step, empty when nothing can run. The plan stays valid until the next call. Each plan
+  // with rows is computed and its result given to Update before the next call.
+  const StepPlan& Schedule();
 
   // Takes in what the step gave: appends tokens, checks stops (eos, stop ids, max_tokens,
   // max_model_len), frees finished requests' blocks, and returns one output a request that got
   // something. The span stays valid until the next call.
-  virtual std::span<const EngineCoreOutput> Update(const StepResult& result) = 0;
+  std::span<const EngineCoreOutput> Update(const StepResult& result);
 
   // Outputs that came about without a step (aborts of requests that were waiting).
-  virtual std::vector<EngineCoreOutput> TakeOutputs() = 0;
+  std::vector<EngineCoreOutput> TakeOutputs();
 
   // Forgets every cached prefix; false when blocks are in use and nothing was done.
-  virtual bool ResetPrefixCache() = 0;
+  bool ResetPrefixCache();
 
-  virtual SchedulerStats stats() const = 0;
+  // From now on plans are empty; only between turns. Requests can still be added and aborted.
+  void Pause(PauseMode mode);
+  void Resume() { is_paused_ = false; }
+  bool is_paused() const { return is_paused_; }
+
+  SchedulerStats stats() const;
+
+  // Dies when bookkeeping is inconsistent; between turns. Costs what all requests and blocks do.
+  void CheckInvariants() const;
 
  private:
-  virtual bool has_unfinished_requests() const = 0;
+  enum class Admission { kAdmitted, kSetAside, kBlocked };
+
+  Scheduler(const SchedulerConfig& config, std::unique_ptr<KvCacheManager> kv);
+
+  // schedule.cc: one plan.
+  void FillPlan();
+  void ServeRunning(RequestState& state);
+  bool AdmitNext();
+  RequestState* NextCandidate() const;
+  Admission TryAdmit(RequestState& state);
+  bool MakePartialSlot(const RequestState& state);
+  bool MakeBlocks(std::int32_t num_cached, std::int32_t num_new, RequestState& state);
+  void InsertRunning(RequestState& state);
+  void AddNewRequestData(const RequestState& state);
+  void FillRow(std::int32_t num_new, RequestState& state, ScheduledRow& row);
+  std::int32_t BoundedGrant(std::int32_t num_wanted) const;
+  bool PreemptWorse(const RequestState& than);
+  void Preempt(std::size_t running_idx);
+  bool IsLong(const RequestState& state) const;
+  void SetPartial(bool is_partial, RequestState& state);
+
+  // update.cc: one result.
+  void UpdateRow(const ScheduledRow& row, const RowResult* result, RequestState& state);
+  void TakeTokens(const ScheduledRow& row, const RowResult& result, RequestState& state);
+  void KeepDrafts(const RowResult& result, RequestState& state);
+  void FailRow(const ScheduledRow& row, const Status& error, RequestState& state);
+  EngineCoreOutput& AddOutput(const RequestState& state);
+  EngineCoreOutput& AddPending(const RequestState& state);
+  void End(RequestState& state);
+  void ForgetEnded();
+
+  // Constant after construction.
+  const SchedulerConfig config_;
+
+  std::unique_ptr<KvCacheManager> kv_;
+  std::unordered_map<RequestId, std::unique_ptr<RequestState>> states_;
+  WaitingQueue waiting_;
+  std::vector<RequestState*> running_;
+  PlanBuilder builder_;
+  std::vector<RequestState*> scheduled_;  // the requests of the plan's rows, until Update
+  std::int32_t num_partial_ = 0;          // running requests in the middle of their prefill
+  std::int32_t num_long_partial_ = 0;     // of those, longer than the threshold
+  bool is_paused_ = false;
+
+  // Of the plan being filled.
+  std::int32_t budget_ = 0;      // tokens left
+  std::size_t running_idx_ = 0;  // of the next running request to serve
+  WaitingQueue::iterator candidate_;
+  std::int32_t num_set_aside_ = 0;
+  bool is_admission_over_ = false;
+  bool has_preempted_ = false;
+
+  std::vector<EngineCoreOutput> outputs_;  // reused; the first num_outputs_ are the last Update's
+  std::size_t num_outputs_ = 0;
+  std::vector<EngineCoreOutput> pending_;  // came about without a step
+  std::vector<RequestId> ended_;           // in this Update
+  SchedulerStats counters_;                // the three that only grow
+  ThreadChecker thread_;
 };
 
 }  // namespace quire

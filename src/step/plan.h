@@ -9,7 +9,8 @@
 
 namespace quire {
 
-// The new block ids of one request, one list per KV group.
+// Block ids of one request, one list per KV group. The null block stands for blocks that fell out
+// of a window: never read, never written.
 using GroupBlocks = std::vector<std::vector<BlockId>>;
 
 // What a worker must know of a request when it sees it first, or again after a preemption.
@@ -29,7 +30,7 @@ struct ScheduledRow {
   std::int32_t num_computed_tokens = 0;  // before this step
   std::int32_t num_new_tokens = 0;       // computed by this step, drafts included
   std::vector<TokenId> draft_tokens;     // proposed ones, at the end of the new tokens
-  GroupBlocks new_blocks;  // appended to its block table; empty for requests in `new_requests`
+  GroupBlocks new_blocks;  // appended to its block table; lists empty if it is in `new_requests`
   bool samples = false;    // the last new token's logits give the next token
   std::int32_t grammar_row = -1;  // of the bitmask; -1: unconstrained
 };
@@ -38,7 +39,9 @@ struct StepPlan {
   std::uint64_t step_id = 0;
   std::vector<NewRequestData> new_requests;
   std::vector<ScheduledRow> rows;
-  std::vector<RequestId> finished;  // gone since the last plan: forget them before anything else
+  // Ended or preempted since the last plan: forget them, where they are known, before anything
+  // else. A preempted request comes again in `new_requests`, in this plan at the earliest.
+  std::vector<RequestId> finished;
   std::vector<std::uint32_t> grammar_bitmask;  // rows of ceil(vocab / 32) words
   std::int32_t num_tokens = 0;                 // sum of num_new_tokens
 

@@ -1,0 +1,184 @@
+#include "model/families/llama.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/strings.h"
+#include "model/config_reader.h"
+#include "model/families/families.h"
+#include "model/layers/activations.h"
+#include "model/layers/attention.h"
+#include "model/layers/gated_mlp.h"
+#include "model/layers/rotary.h"
+#include "model/memory.h"
+#include "model/weight_map.h"
+#include "ops/linear.h"
+
+namespace quire {
+namespace {
+
+struct LlamaLayer {
+  ConstTensorView attention_norm;  // [hidden]
+  AttentionLayer attention;
+  ConstTensorView mlp_norm;  // [hidden]
+  GatedMlp mlp;
+  int group_idx = 0;  // of the KV groups
+};
+
+class LlamaModel final : public Model {
+ public:
+  LlamaModel(std::shared_ptr<const Checkpoint> checkpoint, const ModelConfig& config);
+
+  Status LoadWeights(ops::OpContext& ctx, const LoadOptions& options);
+
+  const ModelConfig& config() const override { return config_; }
+  KvCacheSpec kv_spec() const override { return kv_spec_; }
+  ConstTensorView Forward(ops::OpContext& ctx, const ForwardInput& input) override;
+  void Logits(ops::OpContext& ctx, ConstTensorView hidden, TensorView logits) override;
+  Status Reserve(std::int64_t max_rows, std::int64_t max_model_len) override;
+  std::size_t weight_bytes() const override { return weights_.weight_bytes; }
+
+ private:
+  void Declare(WeightMap& weights);
+  Status TakeRopeFactors();
+  void RunLayer(ops::OpContext& ctx, const ForwardInput& input, const AttentionStep& step,
+                std::size_t layer_idx);
+
+  std::shared_ptr<const Checkpoint> checkpoint_;  // holds bytes that weights point into
+  ModelConfig config_;
+  KvCacheSpec kv_spec_;
+  ConstTensorView embedding_;  // [vocab, hidden] in the checkpoint's type
+  std::vector<LlamaLayer> layers_;
+  ConstTensorView final_norm_;  // [hidden]
+  ops::LinearWeight head_;      // [vocab, hidden]
+  ConstTensorView rope_factors_;
+  WeightMap::Loaded weights_;
+  std::optional<Rotary> rotary_;
+  DecoderActivations activations_;
+};
+
+LlamaModel::LlamaModel(std::shared_ptr<const Checkpoint> checkpoint, const ModelConfig& config)
+    : checkpoint_(std::move(checkpoint)),
+      config_(config),
+      kv_spec_(KvSpecOf(config)),
+      layers_(static_cast<std::size_t>(config.num_layers)),
+      activations_(config) {
+  for (std::size_t group = 0; group < kv_spec_.groups.size(); ++group) {
+    for (const std::int32_t layer : kv_spec_.groups[group].layers) {
+      layers_[static_cast<std::size_t>(layer)].group_idx = static_cast<int>(group);
+    }
+  }
+}
+
+void LlamaModel::Declare(WeightMap& weights) {
+  weights.Table("model.embed_tokens.weight", config_.vocab_size, config_.hidden_size, &embedding_);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    LlamaLayer& layer = layers_[i];
+    const std::string prefix = StrCat("model.layers.", i, ".");
+    weights.Vector(prefix + "input_layernorm.weight", config_.hidden_size, &layer.attention_norm);
+    layer.attention.Declare(config_, static_cast<std::int64_t>(i), prefix + "self_attn.", weights);
+    weights.Vector(prefix + "post_attention_layernorm.weight", config_.hidden_size,
+                   &layer.mlp_norm);
+    layer.mlp.Declare(config_, prefix + "mlp.", weights);
+  }
+  weights.Vector("model.norm.weight", config_.hidden_size, &final_norm_);
+  const bool is_tied = config_.tie_embeddings;
+  weights.Matrix(is_tied ? "model.embed_tokens.weight" : "lm_head.weight", config_.vocab_size,
+                 config_.hidden_size, &head_);
+  if (is_tied) weights.Ignore("lm_head.weight");
+  if (checkpoint_->format() == CheckpointFormat::kGguf) {
+    weights.OptionalVector("rope_freqs.weight", RotaryDim(config_) / 2, &rope_factors_);
+  }
+}
+
+Status LlamaModel::LoadWeights(ops::OpContext& ctx, const LoadOptions& options) {
+  WeightMap weights(*checkpoint_);
+  Declare(weights);
+  QUIRE_ASSIGN_OR_RETURN(weights_, weights.Load(ctx, {options.precision, &options.progress}));
+  QUIRE_RETURN_IF_ERROR(TakeRopeFactors());
+  rotary_.emplace(config_.rope, RotaryDim(config_));
+  return {};
+}
+
+Status LlamaModel::TakeRopeFactors() {
+  if (rope_factors_.empty()) return {};
+  const std::span<const float> factors(rope_factors_.f32(),
+                                       static_cast<std::size_t>(rope_factors_.dim(0)));
+  for (const float factor : factors) {
+    if (!std::isfinite(factor) || factor <= 0.0F) {
+      return DataLoss(StrCat(checkpoint_->path(),
+                             ": tensor rope_freqs.weight: must hold numbers above 0, got ",
+                             factor));
+    }
+  }
+  config_.rope.factors.assign(factors.begin(), factors.end());
+  return {};
+}
+
+Status LlamaModel::Reserve(std::int64_t max_rows, std::int64_t max_model_len) {
+  QUIRE_RETURN_IF_ERROR(activations_.Reserve(max_rows));
+  return rotary_->Reserve(max_model_len);
+}
+
+void LlamaModel::RunLayer(ops::OpContext& ctx, const ForwardInput& input, const AttentionStep& step,
+                          std::size_t layer_idx) {
+  const LlamaLayer& layer = layers_[layer_idx];
+  const float eps = static_cast<float>(config_.norm_eps);
+  const TensorView hidden = activations_.hidden(), normed = activations_.normed();
+  ops::RmsNorm(ctx, hidden, layer.attention_norm, eps, normed);
+  layer.attention.Forward(ctx, step, input.groups[static_cast<std::size_t>(layer.group_idx)],
+                          input.pages[layer_idx], activations_.attention(), normed, hidden);
+  ops::RmsNorm(ctx, hidden, layer.mlp_norm, eps, normed);
+  layer.mlp.Forward(ctx, activations_.mlp(), normed, hidden);
+}
+
+ConstTensorView LlamaModel::Forward(ops::OpContext& ctx, const ForwardInput& input) {
+  activations_.SetRows(static_cast<std::int64_t>(input.token_ids.size()));
+  const AttentionStep step{input.positions, rotary_->Table(input.positions)};
+  ops::Embed(ctx, embedding_, input.token_ids, activations_.hidden());
+  for (std::size_t i = 0; i < layers_.size(); ++i) RunLayer(ctx, input, step, i);
+  ops::RmsNorm(ctx, activations_.hidden(), final_norm_, static_cast<float>(config_.norm_eps),
+               activations_.normed());
+  return activations_.normed();
+}
+
+void LlamaModel::Logits(ops::OpContext& ctx, ConstTensorView hidden, TensorView logits) {
+  const ops::LinearJob jobs[] = {{&head_, logits}};
+  ops::Linear(ctx, hidden, jobs);
+}
+
+// Windows only where the config lists them layer by layer.
+Status Read(const Json& config, ModelConfig& model) {
+  QUIRE_ASSIGN_OR_RETURN(model.qkv_bias, BoolOr(config, "attention_bias", false));
+  model.output_bias = model.qkv_bias;
+  QUIRE_ASSIGN_OR_RETURN(model.mlp_bias, BoolOr(config, "mlp_bias", false));
+  QUIRE_ASSIGN_OR_RETURN(const std::int64_t window, ReadWindow(config, 0));
+  return ReadLayerWindows(config, window, /*first_windowed=*/model.num_layers, model);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> LoadLlama(ops::OpContext& ctx,
+                                         std::shared_ptr<const Checkpoint> checkpoint,
+                                         const ModelConfig& config, const LoadOptions& options) {
+  auto model = std::make_unique<LlamaModel>(std::move(checkpoint), config);
+  QUIRE_RETURN_IF_ERROR(model->LoadWeights(ctx, options));
+  return std::unique_ptr<Model>(std::move(model));
+}
+
+const Family kLlama = {
+    .name = "llama",
+    .architecture = "LlamaForCausalLM",
+    .model_type = "llama",
+    .gguf_architecture = "llama",
+    .gguf_rope_style = ops::RopeStyle::kInterleaved,
+    .defaults = {},
+    .read = Read,
+    .load = LoadLlama,
+};
+
+}  // namespace quire

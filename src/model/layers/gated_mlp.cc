@@ -1,0 +1,23 @@
+#include "model/layers/gated_mlp.h"
+
+namespace quire {
+
+void GatedMlp::Declare(const ModelConfig& config, const std::string& prefix, WeightMap& weights) {
+  const std::int64_t hidden = config.hidden_size, inner = config.intermediate_size;
+  weights.Linear(prefix + "gate_proj", {inner, hidden, config.mlp_bias}, &gate_);
+  weights.Linear(prefix + "up_proj", {inner, hidden, config.mlp_bias}, &up_);
+  weights.Linear(prefix + "down_proj", {hidden, inner, config.mlp_bias}, &down_);
+  activation_ = config.activation;
+}
+
+void GatedMlp::Forward(ops::OpContext& ctx, const Buffers& buffers, ConstTensorView x,
+                       TensorView hidden) const {
+  const ops::LinearJob inner[] = {{&gate_.weight, buffers.gate, gate_.bias},
+                                  {&up_.weight, buffers.up, up_.bias}};
+  ops::Linear(ctx, x, inner);
+  ops::GatedActivation(ctx, activation_, buffers.gate, buffers.up, buffers.gate);
+  const ops::LinearJob output[] = {{&down_.weight, hidden, down_.bias, /*accumulate=*/true}};
+  ops::Linear(ctx, buffers.gate, output);
+}
+
+}  // namespace quire

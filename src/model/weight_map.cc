@@ -1,0 +1,192 @@
+#include "model/weight_map.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+
+namespace quire {
+namespace {
+
+constexpr std::size_t kMaxListed = 10;
+constexpr std::int64_t kVectorAlignment = 16;  // values: 64 bytes
+
+std::string ShapeText(const std::vector<std::int64_t>& shape) {
+  return StrCat("[", Join(shape, ", "), "]");
+}
+
+// "3 tensors are missing: a, b, c"; nothing for none.
+void AppendList(std::string_view what, const std::vector<std::string>& names,
+                std::string& message) {
+  if (names.empty()) return;
+  if (!message.empty()) message += "; ";
+  const std::size_t shown = std::min(names.size(), kMaxListed);
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + static_cast<std::ptrdiff_t>(shown));
+  message += StrCat(names.size(), names.size() == 1 ? " tensor is " : " tensors are ", what, ": ",
+                    Join(first, ", "));
+  if (names.size() > shown) message += StrCat(" and ", names.size() - shown, " more");
+}
+
+// Buffers that published checkpoints carry along though the config says all of it.
+bool IsHarmless(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".rotary_emb.cos_cached") ||
+         name.ends_with(".rotary_emb.sin_cached");
+}
+
+bool IsVectorType(DType type) {
+  return type == DType::kF32 || ops::LinearWeight::IsSupported(type);
+}
+
+std::int64_t ValuesOf(const std::vector<std::int64_t>& shape) {
+  std::int64_t values = 1;
+  for (const std::int64_t dim : shape) values *= dim;
+  return values;
+}
+
+std::int64_t PaddedValues(std::int64_t values) {
+  return (values + kVectorAlignment - 1) / kVectorAlignment * kVectorAlignment;
+}
+
+}  // namespace
+
+void WeightMap::Add(Want want) {
+  if (checkpoint_.format() == CheckpointFormat::kGguf) want.name = GgufTensorName(want.name);
+  known_.insert(want.name);
+  wants_.push_back(std::move(want));
+}
+
+void WeightMap::Matrix(std::string name, std::int64_t out, std::int64_t in,
+                       ops::LinearWeight* place) {
+  Want want{.kind = Want::Kind::kMatrix, .name = std::move(name), .shape = {out, in}};
+  want.matrix = place;
+  Add(std::move(want));
+}
+
+void WeightMap::Vector(std::string name, std::int64_t size, ConstTensorView* place) {
+  Want want{.kind = Want::Kind::kVector, .name = std::move(name), .shape = {size}};
+  want.view = place;
+  Add(std::move(want));
+}
+
+void WeightMap::OptionalVector(std::string name, std::int64_t size, ConstTensorView* place) {
+  Vector(std::move(name), size, place);
+  wants_.back().is_optional = true;
+}
+
+void WeightMap::Table(std::string name, std::int64_t rows, std::int64_t cols,
+                      ConstTensorView* place) {
+  Want want{.kind = Want::Kind::kTable, .name = std::move(name), .shape = {rows, cols}};
+  want.view = place;
+  Add(std::move(want));
+}
+
+void WeightMap::Linear(const std::string& name, const ProjectionShape& shape, Projection* place) {
+  Matrix(name + ".weight", shape.out, shape.in, &place->weight);
+  if (shape.has_bias) Vector(name + ".bias", shape.out, &place->bias);
+}
+
+void WeightMap::Ignore(std::string name) {
+  const bool is_gguf = checkpoint_.format() == CheckpointFormat::kGguf;
+  known_.insert(is_gguf ? GgufTensorName(name) : std::move(name));
+}
+
+Status WeightMap::Check() {
+  std::vector<std::string> missing, surplus, misshaped;
+  for (Want& want : wants_) {
+    want.found = checkpoint_.Find(want.name);
+    if (want.found == nullptr) {
+      if (!want.is_optional) missing.push_back(want.name);
+    } else if (want.found->shape != want.shape) {
+      misshaped.push_back(StrCat(want.name, " is ", ShapeText(want.found->shape), ", must be ",
+                                 ShapeText(want.shape)));
+    }
+  }
+  for (const TensorInfo& tensor : checkpoint_.tensors()) {
+    if (known_.count(tensor.name) == 0 && !IsHarmless(tensor.name)) {
+      surplus.push_back(Printable(tensor.name));
+    }
+  }
+  std::string message;
+  AppendList("missing", missing, message);
+  AppendList("of another shape", misshaped, message);
+  AppendList("not known to this architecture", surplus, message);
+  return message.empty() ? Status() : DataLoss(StrCat(checkpoint_.path(), ": ", message));
+}
+
+Status WeightMap::CheckTypes() const {
+  std::vector<std::string> refused;
+  for (const Want& want : wants_) {
+    if (want.found == nullptr || IsVectorType(want.found->type)) continue;
+    refused.push_back(StrCat(want.name, " (", ToString(want.found->type), ")"));
+  }
+  std::string message;
+  AppendList("of a type that is not supported", refused, message);
+  return message.empty() ? Status() : Unimplemented(StrCat(checkpoint_.path(), ": ", message));
+}
+
+Status WeightMap::FillOne(ops::OpContext& ctx, const Want& want, ops::MatmulPrecision precision,
+                          float* vector) const {
+  QUIRE_ASSIGN_OR_RETURN(const ConstTensorView source, checkpoint_.View(*want.found));
+  switch (want.kind) {
+    case Want::Kind::kMatrix: {
+      QUIRE_ASSIGN_OR_RETURN(*want.matrix, ops::LinearWeight::Create(ctx, source, precision));
+      return {};
+    }
+    case Want::Kind::kVector:
+      ops::Dequantize(ctx, source, vector);
+      *want.view = F32View(static_cast<const float*>(vector), {want.shape[0]});
+      return {};
+    case Want::Kind::kTable:
+      *want.view = source;
+      return {};
+  }
+  return {};
+}
+
+Status WeightMap::Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& loaded) const {
+  std::uint64_t total = 0, done = 0;
+  for (const Want& want : wants_) total += want.found != nullptr ? want.found->num_bytes : 0;
+  float* vector = loaded.vectors.f32();
+  const Want* table = nullptr;
+  for (const Want& want : wants_) {
+    if (want.found == nullptr) continue;
+    QUIRE_RETURN_IF_ERROR(
+        FillOne(ctx, want, params.precision, vector)
+            .With(StrCat(checkpoint_.files()[static_cast<std::size_t>(want.found->file_idx)],
+                         ": tensor ", want.name)));
+    if (want.kind == Want::Kind::kVector) vector += PaddedValues(want.shape[0]);
+    if (want.kind == Want::Kind::kTable) {
+      table = &want;
+      loaded.weight_bytes += want.found->num_bytes;
+    }
+    // A tied head that multiplies with the table's own bytes adds none.
+    const bool is_shared = want.kind == Want::Kind::kMatrix && table != nullptr &&
+                           table->found == want.found && !want.matrix->owns_copy();
+    if (want.kind == Want::Kind::kMatrix && !is_shared) {
+      loaded.weight_bytes += want.matrix->num_bytes();
+    }
+    done += want.found->num_bytes;
+    if (params.progress != nullptr && *params.progress) (*params.progress)(done, total);
+  }
+  return {};
+}
+
+Result<WeightMap::Loaded> WeightMap::Load(ops::OpContext& ctx, const LoadParams& params) {
+  QUIRE_RETURN_IF_ERROR(Check());
+  QUIRE_RETURN_IF_ERROR(CheckTypes());
+  std::int64_t num_values = 0;
+  for (const Want& want : wants_) {
+    if (want.kind == Want::Kind::kVector && want.found != nullptr) {
+      num_values += PaddedValues(ValuesOf(want.shape));
+    }
+  }
+  Loaded loaded;
+  const std::size_t vector_bytes = static_cast<std::size_t>(num_values) * sizeof(float);
+  QUIRE_ASSIGN_OR_RETURN(loaded.vectors, Buffer::Allocate(vector_bytes));
+  loaded.weight_bytes = vector_bytes;
+  QUIRE_RETURN_IF_ERROR(Fill(ctx, params, loaded));
+  return loaded;
+}
+
+}  // namespace quire
