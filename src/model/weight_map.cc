@@ -185,7 +185,10 @@ Result<WeightMap::Loaded> WeightMap::Load(ops::OpContext& ctx, const LoadParams&
   const std::size_t vector_bytes = static_cast<std::size_t>(num_values) * sizeof(float);
   QUIRE_ASSIGN_OR_RETURN(loaded.vectors, Buffer::Allocate(vector_bytes));
   loaded.weight_bytes = vector_bytes;
-  QUIRE_RETURN_IF_ERROR(Fill(ctx, params, loaded));
+  ops::WeightArena arena;
+  ops::OpContext packing = ctx;
+  packing.arena = &arena;
+  QUIRE_RETURN_IF_ERROR(Fill(packing, params, loaded));
   return loaded;
 }
 
