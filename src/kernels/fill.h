@@ -18,5 +18,6 @@ void FillPortablePack8(CpuTable& table);
 void FillPortablePack16(CpuTable& table);
 
 void FillAvx512MatmulQuant(CpuTable& table);
+void FillAvx512Quantize(CpuTable& table);
 
 }  // namespace quire::kernels

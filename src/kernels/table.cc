@@ -34,6 +34,7 @@ void FillPortable(CpuTable& table) {
 void FillAvx512(CpuTable& table) {
   FillPortablePack16(table);
   FillAvx512MatmulQuant(table);
+  FillAvx512Quantize(table);
 }
 #endif
 

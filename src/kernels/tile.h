@@ -1,7 +1,8 @@
 // How quantized weights are laid out for vector units: tiles of N outputs side by side, N being the
 // f32 lanes of a register (8 for AVX2, 16 for AVX-512).
 //
-// A tile holds N rows of weights: all codes, block of 32 values after block, then all scales. Four
+// A tile holds N rows of weights: all scales, then all codes, block of 32 values after block, both
+// padded to 64 bytes; scales stand first so that reading a tile goes through memory once. Four
 // consecutive values of an output form a group, as wide as one f32 lane; group g of a block holds
 // values 4g to 4g+3. A "row" is 4N bytes: one group of each of the N outputs.
 //

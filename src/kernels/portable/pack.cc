@@ -272,18 +272,18 @@ void Pack(const PackArgs& args) {
   constexpr int kBlocksEach = Type::kValues / 32;
   constexpr int kCodeBytes = Packer::kFormat.code_bytes * N;
   constexpr int kScaleBytes = Packer::kFormat.scale_bytes * N;
-  auto* tile = reinterpret_cast<Byte*>(args.tile);
-  Byte* scale_area = tile + args.blocks * kBlocksEach * kCodeBytes;
+  auto* scale_area = reinterpret_cast<Byte*>(args.tile);
+  Byte* code_area = scale_area + (args.blocks * kScaleBytes + 63) / 64 * 64;
   if (args.outputs < N) {
-    std::memset(tile, 0,
-                static_cast<std::size_t>(args.blocks * (kBlocksEach * kCodeBytes + kScaleBytes)));
+    std::memset(scale_area, 0, static_cast<std::size_t>(args.blocks * kScaleBytes));
+    std::memset(code_area, 0, static_cast<std::size_t>(args.blocks * kBlocksEach * kCodeBytes));
   }
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     for (int o = 0; o < args.outputs; ++o) {
       const auto* block =
           reinterpret_cast<const Byte*>(args.rows) + o * args.row_bytes + b * Type::kBytes;
       const auto slot = [&](int k) {
-        return Slot<N>{tile + (b * kBlocksEach + k) * kCodeBytes + o * 4};
+        return Slot<N>{code_area + (b * kBlocksEach + k) * kCodeBytes + o * 4};
       };
       Packer::template Pack<N>(block, slot, ScaleSlot<N>{scale_area + b * kScaleBytes, o});
     }
@@ -295,8 +295,8 @@ void SetPack(CpuTable& table, DType type) {
   QuantKernel& kernel = table.quant[static_cast<int>(type)];
   kernel.pack = Pack<Packer, N>;
   kernel.tile_outputs = N;
-  kernel.tile_block_bytes =
-      N * (Packer::kFormat.code_bytes * Packer::Type::kValues / 32 + Packer::kFormat.scale_bytes);
+  kernel.tile_scale_bytes = Packer::kFormat.scale_bytes * N;
+  kernel.tile_code_bytes = Packer::kFormat.code_bytes * N * Packer::Type::kValues / 32;
 }
 
 template <int N>
