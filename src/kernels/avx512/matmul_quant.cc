@@ -1,0 +1,197 @@
+// Products with int8 activations on tiles of 16 outputs, one output per lane.
+//
+// A block of weights is decoded into eight registers once and then meets every row of the panel:
+// four values of a row, broadcast, times four values of each output in one dpbusd. Lanes never mix,
+// so nothing is folded at the end, and one row or sixty-four run through the same instructions.
+#include <immintrin.h>
+
+#include "kernels/avx512/tile_codecs.h"
+#include "kernels/fill.h"
+#include "kernels/matmul.h"
+#include "kernels/table.h"
+
+namespace quire::kernels {
+namespace {
+
+constexpr int kTile = 16;
+
+using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as one lane
+
+// Rows that meet a register of weights one after another, so that the four cycles of a dpbusd are
+// filled by the other three.
+constexpr int kRowsAtOnce = 4;
+
+// The panel's values of one block, from the first of the rows at hand.
+struct RowBlock {
+  const std::int8_t* codes;
+  const float* scales;
+  const std::int32_t* negative_sums;  // [3], `stride` apart
+  const float* scaled_sums;           // likewise
+  std::int64_t stride;
+};
+
+// The dot product's start: minus what the weights' offset adds to it.
+template <typename Codec, int kHalf>
+QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
+  if constexpr (Codec::kOffsetBits < 0) {
+    return _mm512_setzero_si512();
+  } else {
+    constexpr int kWhich = Codec::kHalves ? kHalf : 2;
+    return _mm512_slli_epi32(_mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]),
+                             Codec::kOffsetBits);
+  }
+}
+
+// sums[r] += the products of groups [kBegin, kEnd), which are a sub-block.
+template <typename Codec, int kRows, int kHalf, int kBegin, int kEnd>
+QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, __m512* sums) {
+  const Quad* x = reinterpret_cast<const Quad*>(rows.codes);
+  __m512i dots[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) dots[r] = Start<Codec, kHalf>(rows, r);
+#pragma GCC unroll 8
+  for (int g = kBegin; g < kEnd; ++g) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      dots[r] = _mm512_dpbusd_epi32(dots[r], weights.codes[g], _mm512_set1_epi32(x[8 * r + g]));
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    const __m512 scale = _mm512_mul_ps(weights.scale[kHalf], _mm512_set1_ps(rows.scales[r]));
+    sums[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[r]), scale, sums[r]);
+    if constexpr (Codec::kHasMin) {
+      constexpr int kWhich = Codec::kHalves ? kHalf : 2;
+      const __m512 scaled = _mm512_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
+      sums[r] = _mm512_fmadd_ps(weights.min[kHalf], scaled, sums[r]);
+    }
+  }
+}
+
+template <typename Codec, int kRows>
+QUIRE_INLINE void AddBlock(const Weights& weights, const RowBlock& rows, __m512* sums) {
+  if constexpr (Codec::kHalves) {
+    AddSub<Codec, kRows, 0, 0, 4>(weights, rows, sums);
+    AddSub<Codec, kRows, 1, 4, 8>(weights, rows, sums);
+  } else {
+    AddSub<Codec, kRows, 0, 0, 8>(weights, rows, sums);
+  }
+}
+
+QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
+  return {args.x.codes + (block * args.rows + row) * kQuantValues,
+          args.x.scales + block * args.rows + row,
+          args.x.negative_sums + 3 * block * args.rows + row,
+          args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
+}
+
+template <typename Codec>
+class TileReader {
+ public:
+  TileReader(const MatmulQuantArgs& args, std::int64_t tile) {
+    const std::int64_t scale_bytes =
+        RoundUp(args.blocks / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile);
+    const std::int64_t tile_bytes =
+        scale_bytes + RoundUp(args.blocks * Codec::kFormat.code_bytes * kTile);
+    scales_ = reinterpret_cast<const std::uint8_t*>(args.tiles) + tile * tile_bytes;
+    codes_ = scales_ + scale_bytes;
+  }
+  QUIRE_INLINE void Load(std::int64_t block, Weights& out) const {
+    Codec::Load(codes_ + block * Codec::kFormat.code_bytes * kTile,
+                scales_ + block / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile,
+                static_cast<int>(block % Codec::kBlocksEach), out);
+  }
+  // Asks for the lines that lie kAhead bytes after a block's codes: of this tile, or of the scales
+  // and codes of the next one, which the processor does not foresee when tiles are short.
+  QUIRE_INLINE void Prefetch(std::int64_t block) const {
+    constexpr int kAhead = 2048;
+    constexpr int kBytes = Codec::kFormat.code_bytes * kTile;
+    const std::uint8_t* line = codes_ + block * kBytes + kAhead;
+    for (int i = 0; i < kBytes; i += 64) _mm_prefetch(line + i, _MM_HINT_T0);
+  }
+
+ private:
+  static std::int64_t RoundUp(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  const std::uint8_t* scales_;
+  const std::uint8_t* codes_;
+};
+
+QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
+                            __m512 sum) {
+  const std::int64_t first = tile * kTile;
+  const std::int64_t count = args.outputs - first;
+  const __mmask16 mask = count >= kTile ? 0xFFFF : static_cast<__mmask16>((1U << count) - 1);
+  float* out = args.out + row * args.out_stride + first;
+  if (args.bias != nullptr) {
+    sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, args.bias + first));
+  }
+  if (args.accumulate) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, out), sum);
+  _mm512_mask_storeu_ps(out, mask, sum);
+}
+
+// One row: the sum stays in a register.
+template <typename Codec>
+void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
+  const TileReader<Codec> reader(args, tile);
+  __m512 sum = _mm512_setzero_ps();
+  for (std::int64_t b = 0; b < args.blocks; ++b) {
+    Weights weights;
+    reader.Prefetch(b);
+    reader.Load(b, weights);
+    AddBlock<Codec, 1>(weights, RowsAt(args, b, 0), &sum);
+  }
+  StoreSums(args, tile, 0, sum);
+}
+
+// Many rows: the decoded block stays in registers, the sums are in the first-level cache.
+template <typename Codec>
+void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
+  const TileReader<Codec> reader(args, tile);
+  __m512 sums[kPanelRows];
+  for (std::int64_t r = 0; r < args.rows; ++r) sums[r] = _mm512_setzero_ps();
+  for (std::int64_t b = 0; b < args.blocks; ++b) {
+    Weights weights;
+    reader.Load(b, weights);
+    std::int64_t r = 0;
+    for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
+      AddBlock<Codec, kRowsAtOnce>(weights, RowsAt(args, b, r), sums + r);
+    }
+    for (; r < args.rows; ++r) AddBlock<Codec, 1>(weights, RowsAt(args, b, r), sums + r);
+  }
+  for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile, r, sums[r]);
+}
+
+template <typename Codec>
+void Matmul(const MatmulQuantArgs& args) {
+  for (std::int64_t tile = 0; tile * kTile < args.outputs; ++tile) {
+    if (args.rows == 1) {
+      MultiplyRow<Codec>(args, tile);
+    } else {
+      MultiplyRows<Codec>(args, tile);
+    }
+  }
+}
+
+}  // namespace
+
+void FillAvx512MatmulQuant(CpuTable& table) {
+  const auto set = [&table](DType type, MatmulQuantFn matmul) {
+    table.quant[static_cast<int>(type)].matmul = matmul;
+  };
+  set(DType::kQ4_0, Matmul<TileQ4Zero>);
+  set(DType::kQ4_1, Matmul<TileQ4One>);
+  set(DType::kQ5_0, Matmul<TileQ5Zero>);
+  set(DType::kQ5_1, Matmul<TileQ5One>);
+  set(DType::kQ8_0, Matmul<TileQ8Zero>);
+  set(DType::kQ2_K, Matmul<TileQ2K>);
+  set(DType::kQ3_K, Matmul<TileQ3K>);
+  set(DType::kQ4_K, Matmul<TileQ4K>);
+  set(DType::kQ5_K, Matmul<TileQ5K>);
+  set(DType::kQ6_K, Matmul<TileQ6K>);
+  set(DType::kIQ4_NL, Matmul<TileIq4Nl>);
+  set(DType::kIQ4_XS, Matmul<TileIq4Xs>);
+  set(DType::kMXFP4, Matmul<TileMxfp4>);
+}
+
+}  // namespace quire::kernels
