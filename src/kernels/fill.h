@@ -13,5 +13,10 @@ void FillPortableAttention(CpuTable& table);
 void FillPortableMatmulFloat(CpuTable& table);
 void FillPortableMatmulQuant(CpuTable& table);
 void FillPortableDequantize(CpuTable& table);
+// How weights are packed for tiles of 8 and of 16 outputs; the matmul comes from an ISA's folder.
+void FillPortablePack8(CpuTable& table);
+void FillPortablePack16(CpuTable& table);
+
+void FillAvx512MatmulQuant(CpuTable& table);
 
 }  // namespace quire::kernels

@@ -41,11 +41,12 @@ inline constexpr int kPanelRows = 64;    // most rows in a panel
 //   scale = max / 127, code = round to nearest even(x * (127 / max));
 //   max < 1e-30: scale and codes are 0; a NaN or infinity: scale is NaN and codes are 0.
 // Sums are of codes: [b, 0] of the first 16, [b, 1] of the last 16, [b, 2] of all 32 of block b.
+// Weights whose codes are stored with an offset start from the negative ones.
 struct QuantPanel {
-  std::int8_t* codes;  // [blocks, rows, 32]
-  float* scales;       // [blocks, rows]
-  std::int32_t* sums;  // [blocks, 3, rows]
-  float* scaled_sums;  // [blocks, 3, rows]: scale * float(sum)
+  std::int8_t* codes;           // [blocks, rows, 32]
+  float* scales;                // [blocks, rows]
+  std::int32_t* negative_sums;  // [blocks, 3, rows]: minus the sum
+  float* scaled_sums;           // [blocks, 3, rows]: scale * float(sum)
 };
 inline constexpr float kQuantTiny = 1e-30F;
 inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 12 + 12;  // of one row
@@ -96,7 +97,7 @@ using PackFn = void (*)(const PackArgs&);
 // How one quantized type is multiplied on one ISA.
 struct QuantKernel {
   MatmulQuantFn matmul = nullptr;  // null: the type has none
-  PackFn pack = nullptr;           // null: the checkpoint's own layout
+  PackFn pack = nullptr;           // to kernels/tile.h; null: the checkpoint's own layout
   int tile_outputs = 1;            // rows of weights interleaved in a tile
   int tile_block_bytes = 0;        // bytes a tile takes for each block of the type
 };

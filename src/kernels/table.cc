@@ -30,6 +30,13 @@ void FillPortable(CpuTable& table) {
   FillPortableDequantize(table);
 }
 
+#if defined(__x86_64__)
+void FillAvx512(CpuTable& table) {
+  FillPortablePack16(table);
+  FillAvx512MatmulQuant(table);
+}
+#endif
+
 std::string RunnableNames() {
   std::vector<std::string_view> names;
   for (const IsaName& row : kIsaNames) {
@@ -81,6 +88,9 @@ CpuTable MakeTable(CpuIsa isa) {
   CpuTable table{};
   table.isa = isa;
   FillPortable(table);
+#if defined(__x86_64__)
+  if (isa == CpuIsa::kAvx512) FillAvx512(table);
+#endif
   return table;
 }
 

@@ -114,7 +114,7 @@ kernels::QuantPanel Product::PanelAt(std::int64_t panel) const {
   auto* scales = reinterpret_cast<float*>(begin + cells * kernels::kQuantValues);
   return {.codes = reinterpret_cast<std::int8_t*>(begin),
           .scales = scales,
-          .sums = reinterpret_cast<std::int32_t*>(scales + cells),
+          .negative_sums = reinterpret_cast<std::int32_t*>(scales + cells),
           .scaled_sums = scales + 4 * cells};
 }
 

@@ -38,7 +38,7 @@ void Quantize(const QuantizeArgs& args) {
       for (int i = 0; i < kQuantValues; ++i) sums[i / 16] += codes[i];
       sums[2] = sums[0] + sums[1];
       for (int k = 0; k < 3; ++k) {
-        args.out.sums[(3 * b + k) * stride + row] = sums[k];
+        args.out.negative_sums[(3 * b + k) * stride + row] = -sums[k];
         args.out.scaled_sums[(3 * b + k) * stride + row] = scale * static_cast<float>(sums[k]);
       }
     }

@@ -168,14 +168,15 @@ struct Q3K {
   static constexpr int kSub = 16;
   static constexpr int kBytes = 110;
   static constexpr bool kHasMin = false;
+  static int ScaleAt(const std::uint8_t* b, int s) {
+    const std::uint8_t* packed = b + 96;
+    const int low = packed[s % 8] >> (s / 8 * 4) & 15;
+    const int high = packed[8 + s % 4] >> (s / 4 * 2) & 3;
+    return (low | high << 4) - 32;
+  }
   static void Decode(const std::uint8_t* b, std::int8_t* codes, float* scales, float*) {
     const float d = HalfAt(b + 108);
-    const std::uint8_t* packed = b + 96;
-    for (int s = 0; s < 16; ++s) {
-      const int low = packed[s % 8] >> (s / 8 * 4) & 15;
-      const int high = packed[8 + s % 4] >> (s / 4 * 2) & 3;
-      scales[s] = d * static_cast<float>((low | high << 4) - 32);
-    }
+    for (int s = 0; s < 16; ++s) scales[s] = d * static_cast<float>(ScaleAt(b, s));
     for (int i = 0; i < 256; ++i) {
       const int low = b[32 + i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
       const int high = b[i % 32] >> (i / 32) & 1;
@@ -252,13 +253,15 @@ struct Iq4Xs {
   static constexpr int kSub = 32;
   static constexpr int kBytes = 136;
   static constexpr bool kHasMin = false;
+  static int ScaleAt(const std::uint8_t* b, int s) {
+    const int low = b[4 + s / 2] >> (s % 2 * 4) & 15;
+    const int high = (b[2] | b[3] << 8) >> (2 * s) & 3;
+    return (low | high << 4) - 32;
+  }
   static void Decode(const std::uint8_t* b, std::int8_t* codes, float* scales, float*) {
     const float d = HalfAt(b);
-    const int high_bits = b[2] | b[3] << 8;
     for (int s = 0; s < 8; ++s) {
-      const int low = b[4 + s / 2] >> (s % 2 * 4) & 15;
-      const int high = high_bits >> (2 * s) & 3;
-      scales[s] = d * static_cast<float>((low | high << 4) - 32);
+      scales[s] = d * static_cast<float>(ScaleAt(b, s));
       Nibbles(b + 8 + 16 * s, codes + 32 * s, [](int q, int) { return kIq4Codes[q]; });
     }
   }

@@ -1,0 +1,232 @@
+#include "kernels/matmul.h"
+
+#include <cmath>
+
+#include "kernels/testing.h"
+
+namespace quire::kernels {
+namespace {
+
+// Rows quantized by one table's kernel, as one panel.
+struct Panel {
+  Panel(const CpuTable& table, const std::vector<float>& x, std::int64_t num_rows,
+        std::int64_t num_blocks)
+      : rows(num_rows),
+        codes(static_cast<std::size_t>(num_rows * num_blocks * kQuantValues)),
+        scales(static_cast<std::size_t>(num_rows * num_blocks)),
+        negative_sums(3 * scales.size()),
+        scaled_sums(3 * scales.size()) {
+    table.quantize({.x = x.data(),
+                    .x_stride = num_blocks * kQuantValues,
+                    .rows = rows,
+                    .blocks = num_blocks,
+                    .panel_rows = rows,
+                    .out = view(),
+                    .first_row = 0});
+  }
+  QuantPanel view() {
+    return {codes.data(), scales.data(), negative_sums.data(), scaled_sums.data()};
+  }
+
+  std::int64_t rows;
+  std::vector<std::int8_t> codes;
+  std::vector<float> scales;
+  std::vector<std::int32_t> negative_sums;
+  std::vector<float> scaled_sums;
+};
+
+std::vector<std::byte> Pack(const CpuTable& table, DType type, const std::vector<std::byte>& rows,
+                            std::int64_t outputs, std::int64_t type_blocks) {
+  const QuantKernel& kernel = table.quant[static_cast<int>(type)];
+  if (kernel.pack == nullptr) return rows;
+  const std::int64_t tiles = (outputs + kernel.tile_outputs - 1) / kernel.tile_outputs;
+  const std::int64_t tile_bytes = (type_blocks * kernel.tile_block_bytes + 63) / 64 * 64;
+  const std::int64_t row_bytes = type_blocks * LayoutOf(type).block_bytes;
+  // Garbage, which packing must overwrite wherever the kernel reads.
+  std::vector<std::byte> packed(static_cast<std::size_t>(tiles * tile_bytes), std::byte{0xFF});
+  for (std::int64_t t = 0; t < tiles; ++t) {
+    const std::int64_t first = t * kernel.tile_outputs;
+    kernel.pack({.rows = rows.data() + first * row_bytes,
+                 .row_bytes = row_bytes,
+                 .outputs = std::min<std::int64_t>(kernel.tile_outputs, outputs - first),
+                 .blocks = type_blocks,
+                 .tile = packed.data() + t * tile_bytes});
+  }
+  return packed;
+}
+
+struct QuantCase {
+  std::int64_t rows;
+  std::int64_t type_blocks;
+  std::int64_t outputs;
+  bool has_bias = false;
+  bool accumulate = false;
+  float x_scale = 1.0F;
+};
+
+std::vector<float> Multiply(const CpuTable& table, DType type, const QuantCase& c) {
+  const std::int64_t blocks = c.type_blocks * LayoutOf(type).block_values / kQuantValues;
+  const auto x = RandomFloats(c.rows * blocks * kQuantValues, 1, c.x_scale);
+  Panel panel(table, x, c.rows, blocks);
+  const auto weights = RandomBlocks(type, c.outputs * c.type_blocks, 2);
+  const auto tiles = Pack(table, type, weights, c.outputs, c.type_blocks);
+  const auto bias = RandomFloats(c.outputs, 3);
+  const std::int64_t stride = c.outputs + 3;
+  auto out = RandomFloats(c.rows * stride, 4);
+  table.quant[static_cast<int>(type)].matmul({.x = panel.view(),
+                                              .rows = c.rows,
+                                              .blocks = blocks,
+                                              .tiles = tiles.data(),
+                                              .outputs = c.outputs,
+                                              .out = out.data(),
+                                              .out_stride = stride,
+                                              .bias = c.has_bias ? bias.data() : nullptr,
+                                              .accumulate = c.accumulate});
+  return out;
+}
+
+void ExpectSame(DType type, const QuantCase& c) {
+  EXPECT_TRUE(SameBits(Multiply(TableUnderTest(), type, c), Multiply(PortableTable(), type, c)))
+      << ToString(type) << ": " << c.rows << " rows, " << c.type_blocks << " blocks, " << c.outputs
+      << " outputs";
+}
+
+TEST(MatmulQuant, HasTheBitsOfPortableForEveryBlockCount) {
+  for (const DType type : QuantTypes()) {
+    for (const std::int64_t blocks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 18}) {
+      for (const std::int64_t rows : {1, 3}) ExpectSame(type, {rows, blocks, 17});
+    }
+  }
+}
+
+TEST(MatmulQuant, HasTheBitsOfPortableForEveryNumberOfRows) {
+  for (const DType type : QuantTypes()) {
+    for (std::int64_t rows = 1; rows <= kPanelRows; ++rows) ExpectSame(type, {rows, 2, 16});
+  }
+}
+
+TEST(MatmulQuant, HasTheBitsOfPortableForEveryNumberOfOutputs) {
+  for (const DType type : QuantTypes()) {
+    for (std::int64_t outputs = 1; outputs <= 33; ++outputs) {
+      ExpectSame(type, {.rows = 2,
+                        .type_blocks = 1,
+                        .outputs = outputs,
+                        .has_bias = outputs % 2 == 0,
+                        .accumulate = outputs % 3 == 0});
+    }
+  }
+}
+
+TEST(MatmulQuant, HasTheBitsOfPortableForHugeAndTinyActivations) {
+  for (const DType type : QuantTypes()) {
+    for (const float scale : {1e-35F, 1e-28F, 1e4F, 1e30F}) {
+      ExpectSame(type, {.rows = 2, .type_blocks = 3, .outputs = 16, .x_scale = scale});
+    }
+  }
+}
+
+// Largest codes of both sides, where partial sums in 16 bits would overflow first.
+TEST(MatmulQuant, DoesNotOverflowOnTheLargestCodes) {
+  for (const DType type : QuantTypes()) {
+    const std::int64_t blocks = LayoutOf(type).block_values / kQuantValues;
+    for (const std::byte fill : {std::byte{0xFF}, std::byte{0x80}, std::byte{0x7F}, std::byte{0}}) {
+      auto weights = RandomBlocks(type, 16, 2);
+      const int bytes = LayoutOf(type).block_bytes;
+      for (int b = 0; b < 16; ++b) {
+        // Leaves the scales at either end of a block as they are.
+        const int begin =
+            type == DType::kQ6_K || type == DType::kQ2_K || type == DType::kQ3_K ? 16 : bytes - 16;
+        const int end = type == DType::kQ6_K   ? 192
+                        : type == DType::kQ3_K ? 96
+                        : type == DType::kQ2_K ? 80
+                                               : bytes;
+        for (int i = begin; i < end; ++i) weights[static_cast<std::size_t>(b * bytes + i)] = fill;
+      }
+      for (const float sign : {1.0F, -1.0F}) {
+        const std::vector<float> x(static_cast<std::size_t>(blocks * kQuantValues), sign);
+        std::vector<float> outs[2];
+        const CpuTable* tables[2] = {&TableUnderTest(), &PortableTable()};
+        for (int t = 0; t < 2; ++t) {
+          Panel panel(*tables[t], x, 1, blocks);
+          const auto tiles = Pack(*tables[t], type, weights, 16, 1);
+          outs[t].resize(16);
+          tables[t]->quant[static_cast<int>(type)].matmul({.x = panel.view(),
+                                                           .rows = 1,
+                                                           .blocks = blocks,
+                                                           .tiles = tiles.data(),
+                                                           .outputs = 16,
+                                                           .out = outs[t].data(),
+                                                           .out_stride = 16,
+                                                           .bias = nullptr,
+                                                           .accumulate = false});
+        }
+        EXPECT_TRUE(SameBits(outs[0], outs[1])) << ToString(type);
+      }
+    }
+  }
+}
+
+TEST(Quantize, HasTheBitsOfPortableAlsoOnWhatIsNotFinite) {
+  constexpr std::int64_t kBlocks = 7;
+  constexpr std::int64_t kRows = 9;
+  auto x = RandomFloats(kRows * kBlocks * kQuantValues, 5, 3.0F);
+  x[40] = std::numeric_limits<float>::infinity();
+  x[300] = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 600; i < 640; ++i) x[i] = 0.0F;
+  for (std::size_t i = 640; i < 680; ++i) x[i] = 1e-41F;
+  for (std::size_t i = 700; i < 800; ++i) x[i] = 1e4F * x[i];
+  for (std::size_t i = 800; i < 900; ++i) x[i] = -2.5F;
+  Panel got(TableUnderTest(), x, kRows, kBlocks);
+  Panel want(PortableTable(), x, kRows, kBlocks);
+  EXPECT_EQ(got.codes, want.codes);
+  EXPECT_TRUE(SameBits(got.scales, want.scales));
+  EXPECT_EQ(got.negative_sums, want.negative_sums);
+  EXPECT_TRUE(SameBits(got.scaled_sums, want.scaled_sums));
+}
+
+TEST(Quantize, KeepsEveryValueWithinHalfAStep) {
+  const auto x = RandomFloats(4 * kQuantValues, 6, 10.0F);
+  const Panel panel(TableUnderTest(), x, 1, 4);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float scale = panel.scales[i / kQuantValues];
+    EXPECT_LE(std::fabs(panel.codes[i] * scale - x[i]), 0.5001F * scale);
+  }
+}
+
+TEST(MatmulFloat, HasTheBitsOfPortableForEveryDepthAndShape) {
+  for (int type = 0; type < kNumFloatTypes; ++type) {
+    const std::size_t width = type == 0 ? 4 : 2;
+    for (std::int64_t depth = 0; depth <= 35; ++depth) {
+      for (const std::int64_t rows : {1, 2, 5, 9}) {
+        for (const std::int64_t outputs : {1, 3, 4, 6, 13}) {
+          const std::int64_t x_stride = depth + 2;
+          const auto x = RandomFloats(rows * x_stride + 1, 1);
+          auto weights = RandomBytes(static_cast<std::size_t>(outputs * depth) * width, 2);
+          for (std::size_t i = width - 1; i < weights.size(); i += width) {
+            weights[i] = (weights[i] & std::byte{0x83}) | std::byte{0x34};
+          }
+          std::vector<float> outs[2];
+          const CpuTable* tables[2] = {&TableUnderTest(), &PortableTable()};
+          for (int t = 0; t < 2; ++t) {
+            outs[t] = RandomFloats(rows * (outputs + 1), 3);
+            tables[t]->matmul_float[type]({.x = x.data() + 1,
+                                           .x_stride = x_stride,
+                                           .rows = rows,
+                                           .weights = weights.data(),
+                                           .outputs = outputs,
+                                           .depth = depth,
+                                           .out = outs[t].data(),
+                                           .out_stride = outputs + 1,
+                                           .bias = depth % 2 == 0 ? x.data() : nullptr,
+                                           .accumulate = depth % 3 == 0});
+          }
+          ASSERT_TRUE(SameBits(outs[0], outs[1]))
+              << type << " " << depth << " " << rows << " " << outputs;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quire::kernels
