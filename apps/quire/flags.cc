@@ -207,7 +207,7 @@ Status FlagSet::ParseFlag(Cursor& cursor, std::string_view arg) {
     wants_help_ = true;
     return {};
   }
-  Flag* flag = name.size() > 1 ? Find(name) : nullptr;
+  Flag* flag = Find(name);
   const bool has_member = dot != std::string_view::npos;
   if (flag == nullptr && !has_value && !has_member && name.starts_with("no-")) {
     flag = Find(name.substr(3));

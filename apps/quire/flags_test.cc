@@ -58,6 +58,14 @@ TEST(Flags, AreSpelledWithHyphensOrUnderscores) {
   EXPECT_EQ(Parse({"--window_size=9"}).values.window, 9);
 }
 
+TEST(Flags, OfOneLetterTakeTwoHyphensToo) {
+  EXPECT_EQ(Parse({"--w", "7"}).values.window, 7);
+  FlagSet flags("test", "");
+  int n = 1;
+  flags.Add("n", n, "A count");
+  EXPECT_NE(flags.Help().find("      --n N"), std::string::npos) << flags.Help();
+}
+
 TEST(Flags, ShortOnesTakeAnAttachedValue) {
   EXPECT_EQ(Parse({"-w9"}).values.window, 9);
   EXPECT_EQ(Parse({"-phello"}).values.text, "hello");
@@ -115,8 +123,7 @@ TEST(Flags, UnusableValuesAreRefusedByName) {
         {"-x"},
         {"--=3"},
         {"-jq"},
-        {"--no-name"},
-        {"--w", "3"}}) {
+        {"--no-name"}}) {
     const Parsed parsed = Parse(args);
     EXPECT_EQ(parsed.status.code(), Code::kInvalidArgument) << Join(args, " ");
     EXPECT_NE(parsed.status.message().find("-"), std::string::npos) << parsed.status.message();

@@ -156,7 +156,7 @@ void GenerateRun::ShowProgress(std::size_t num_prompts) {
 }
 
 void GenerateRun::ReportSpeed(std::size_t num_prompts) const {
-  if (output_.quiet) return;
+  if (output_.quiet || num_prompt_tokens_ == 0) return;
   std::string line = speed_line_;
   if (num_prompts > 1) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();

@@ -37,7 +37,7 @@ std::string Spelling(const Flag& flag) {
   std::string shorts;
   std::string longs;
   for (const std::string& name : flag.names) {
-    if (name.size() == 1) {
+    if (name.size() == 1 && flag.names.size() > 1) {
       shorts += StrCat("-", name, ", ");
     } else {
       longs += StrCat(longs.empty() ? "" : ", ", "--", name);

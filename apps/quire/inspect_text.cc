@@ -65,7 +65,7 @@ void AppendWeights(std::string& out, const Json& weights) {
     const double share = total == 0 ? 0.0 : static_cast<double>(Int(type, "bytes")) / total;
     Line(out, "",
          StrCat(name, Bytes(type, "bytes"), ", ", Number(share * 100.0, "%.1f"), "%, ",
-                Int(type, "tensors"), " tensors"));
+                Int(type, "tensors"), Int(type, "tensors") == 1 ? " tensor" : " tensors"));
   }
 }
 
@@ -87,8 +87,11 @@ void AppendModel(std::string& out, const Json& model) {
   }
   const std::string scaling = Text(model, "rope_scaling");
   Line(out, "context",
-       StrCat(Int(model, "context"), " tokens, rotary base ", Text(model, "rope_theta"),
-              scaling == "none" ? "" : StrCat(", ", scaling, " × ", Text(model, "rope_factor"))));
+       StrCat(Int(model, "context"), " tokens, rotary base ",
+              Number(At(model, "rope_theta").number(), "%g"),
+              scaling == "none"
+                  ? ""
+                  : StrCat(", ", scaling, " × ", Number(At(model, "rope_factor").number(), "%g"))));
   Line(out, "vocabulary",
        StrCat(Int(model, "vocab_size"),
               At(model, "tied_embeddings").boolean() ? ", head tied to the embedding" : ""));

@@ -28,6 +28,7 @@ constexpr std::string_view kPastedTabUtf8 = "\xE2\x90\x89";
 struct Input {
   KeyReader keys{STDIN_FILENO};
   std::string prompt;
+  bool was_line_empty = true;  // when the keys ended
 };
 
 Input& InputOf(EditLine* editor) {
@@ -37,8 +38,13 @@ Input& InputOf(EditLine* editor) {
 }
 
 int ReadChar(EditLine* editor, wchar_t* out) {
-  const std::optional<wchar_t> next = InputOf(editor).keys.Next();
-  if (!next) return 0;
+  Input& input = InputOf(editor);
+  const std::optional<wchar_t> next = input.keys.Next();
+  if (!next) {
+    const LineInfo* line = el_line(editor);
+    input.was_line_empty = line->lastchar == line->buffer;
+    return 0;
+  }
   *out = *next;
   return 1;
 }
@@ -89,15 +95,6 @@ struct LineEditor::State {
     ::history(history, &event, H_ENTER, line.c_str());
     if (!history_file.empty()) ::history(history, &event, H_SAVE, history_file.c_str());
   }
-
-  // Whether the line that Ctrl-C came into was empty.
-  bool DropLine() const {
-    ClearInterrupt();
-    const LineInfo* info = el_line(editor);
-    const bool was_empty = info->lastchar == info->buffer;
-    WriteToTerminal("\r\n");
-    return was_empty;
-  }
 };
 
 LineEditor::LineEditor(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -143,7 +140,9 @@ Result<std::optional<std::string>> LineEditor::ReadLine(const std::string& promp
     const char* text = el_gets(state.editor, &count);
     WriteToTerminal(kMarkNoPastes);
     if (state.input.keys.TakeInterrupt()) {
-      if (state.DropLine()) return Status(Code::kCancelled, "");
+      ClearInterrupt();
+      WriteToTerminal("\r\n");
+      if (state.input.was_line_empty) return Status(Code::kCancelled, "");
       continue;
     }
     if (text == nullptr || count <= 0) return std::optional<std::string>();

@@ -223,7 +223,7 @@ class AtATerminal(CliTest):
     def test_a_paste_of_several_lines_is_one_message(self):
         path = self.folder / "chat.json"
         terminal = self.open(*GREEDY)
-        terminal.send("\x1b[200~one\ttab\ntwo é\r\nthree\x1b[201~\r")
+        terminal.send("\x1b[200~one\ttab\rtwo é\rthree\x1b[201~\r")
         terminal.wait_for("tokens/s")
         terminal.send(f"/save {path}\r")
         terminal.wait_for("saved 2 messages")
@@ -258,7 +258,9 @@ class AtATerminal(CliTest):
         terminal.send("again\r")
         terminal.wait_for("2 generated tokens")
         terminal.wait_for("> ")
-        terminal.send("half a line\x03")
+        terminal.send("half a line")
+        terminal.wait_for("half a line")  # an interrupt drops what is not read yet
+        terminal.send("\x03")
         terminal.wait_for("> ")
         terminal.send("\x03")
         self.assertEqual(terminal.exit_code(), 130)

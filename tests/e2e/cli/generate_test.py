@@ -277,7 +277,7 @@ class Endings(GenerateTest):
 class OfTheDefaultModel(CliTest):
     def test_it_continues_a_sentence(self):
         run = self.ok("generate", "-p", "The capital of France is", *GREEDY, "--max-tokens", "3")
-        self.assertEqual(run.out, " Paris.\n\n")
+        self.assertTrue(run.out.startswith(" Paris."), run.out)
 
 
 if __name__ == "__main__":
