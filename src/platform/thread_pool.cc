@@ -53,6 +53,12 @@ void PinThisThread(int cpu) {
   CPU_FREE(set);
 }
 
+// A run is open while threads may join it. `joining` holds the run's number in its high half, then
+// kOpen, then how many threads are inside; so that joining a run that has closed, or a later one by
+// mistake, fails in one compare-and-swap.
+constexpr std::uint64_t kOpen = std::uint64_t{1} << 31;
+constexpr std::uint64_t kInside = kOpen - 1;
+
 }  // namespace
 
 // The fields that change under load stand on cache lines of their own.
@@ -64,30 +70,76 @@ struct ThreadPool::State {
   std::vector<std::thread> threads;
 
   // Of the thread that calls Run.
-  const ThreadTask* task = nullptr;  // published by `epoch`
+  const ThreadTask* task = nullptr;  // published by `joining`
   std::optional<std::thread::id> pinned_caller;
 
-  alignas(kCacheLine) std::atomic<std::uint32_t> epoch = 0;  // one up for each Run
-  std::atomic<bool> stop = false;                            // published by `epoch`
-  alignas(kCacheLine) std::atomic<int> num_running = 0;      // workers, without the caller
-  std::atomic<std::uint32_t> finished_epoch = 0;
-  alignas(kCacheLine) std::atomic<int> num_arrived = 0;  // at the barrier
+  alignas(kCacheLine) std::atomic<std::uint32_t> run = 0;  // its number; what idle threads watch
+  std::atomic<bool> stop = false;                          // published by `run`
+  alignas(kCacheLine) std::atomic<std::uint64_t> joining = 0;
+  std::atomic<int> num_joined = 0;                          // of this run, so far
+  alignas(kCacheLine) std::atomic<std::uint32_t> left = 0;  // one up when a thread leaves
+  alignas(kCacheLine) std::atomic<int> num_arrived = 0;     // at the barrier
   std::atomic<std::uint32_t> barrier_epoch = 0;
 
   void Work(int thread_idx);
+  bool Join(std::uint32_t number);
+  void Leave();
+  void Start(const ThreadTask& next_task);
+  void Finish(bool needs_all);
   void PinCaller();
 };
 
+bool ThreadPool::State::Join(std::uint32_t number) {
+  std::uint64_t word = joining.load(std::memory_order_acquire);
+  while (word >> 32 == number && (word & kOpen) != 0) {
+    // Acquires the task that Start published, even after another thread joined.
+    if (joining.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel)) {
+      num_joined.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  return false;
+}
+
+void ThreadPool::State::Leave() {
+  joining.fetch_sub(1, std::memory_order_acq_rel);  // hands this thread's writes to Finish
+  left.fetch_add(1, std::memory_order_release);
+  left.notify_one();
+}
+
 void ThreadPool::State::Work(int thread_idx) {
   if (!cores.empty()) PinThisThread(cores[static_cast<std::size_t>(thread_idx)]);
-  for (std::uint32_t seen = 0;; ++seen) {
-    WaitWhile(epoch, seen, spin);
+  std::uint32_t seen = 0;
+  while (true) {
+    WaitWhile(run, seen, spin);
     if (stop.load(std::memory_order_relaxed)) return;
+    seen = run.load(std::memory_order_acquire);
+    if (!Join(seen)) continue;
     (*task)(thread_idx, num_threads);
-    if (num_running.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      finished_epoch.store(seen + 1, std::memory_order_release);
-      finished_epoch.notify_one();
-    }
+    Leave();
+  }
+}
+
+void ThreadPool::State::Start(const ThreadTask& next_task) {
+  PinCaller();
+  const std::uint32_t number = run.load(std::memory_order_relaxed) + 1;
+  task = &next_task;
+  num_joined.store(0, std::memory_order_relaxed);
+  joining.store((std::uint64_t{number} << 32) | kOpen, std::memory_order_release);
+  run.store(number, std::memory_order_release);
+  run.notify_all();
+}
+
+// Waits until nobody is inside: of those who joined, or of all threads.
+void ThreadPool::State::Finish(bool needs_all) {
+  if (!needs_all) joining.fetch_and(~kOpen, std::memory_order_acq_rel);
+  while (true) {
+    const std::uint32_t before = left.load(std::memory_order_acquire);
+    const bool is_empty = (joining.load(std::memory_order_acquire) & kInside) == 0;
+    const bool all_came =
+        !needs_all || num_joined.load(std::memory_order_acquire) == num_threads - 1;
+    if (is_empty && all_came) return;
+    WaitWhile(left, before, spin);
   }
 }
 
@@ -111,27 +163,27 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options) : state_(std::make_uniq
 
 ThreadPool::~ThreadPool() {
   state_->stop.store(true, std::memory_order_relaxed);
-  state_->epoch.fetch_add(1, std::memory_order_release);
-  state_->epoch.notify_all();
+  state_->run.fetch_add(1, std::memory_order_release);
+  state_->run.notify_all();
   for (std::thread& thread : state_->threads) thread.join();
 }
 
 int ThreadPool::num_threads() const { return state_->num_threads; }
 
 void ThreadPool::Run(const ThreadTask& task) {
-  State& state = *state_;
-  if (state.num_threads == 1) {
+  if (state_->num_threads == 1) {
     task(0, 1);
     return;
   }
-  state.PinCaller();
-  const std::uint32_t before = state.epoch.load(std::memory_order_relaxed);
-  state.task = &task;
-  state.num_running.store(state.num_threads - 1, std::memory_order_relaxed);
-  state.epoch.store(before + 1, std::memory_order_release);  // pairs with WaitWhile's acquire
-  state.epoch.notify_all();
-  task(0, state.num_threads);
-  WaitWhile(state.finished_epoch, before, state.spin);
+  state_->Start(task);
+  task(0, state_->num_threads);
+  state_->Finish(/*needs_all=*/true);
+}
+
+void ThreadPool::RunWithHelp(const ThreadTask& task) {
+  state_->Start(task);
+  task(0, state_->num_threads);
+  state_->Finish(/*needs_all=*/false);
 }
 
 void ThreadPool::Barrier() {

@@ -47,8 +47,9 @@ class ThreadPool {
   // Calls task(i, num_threads()) on every thread i at once and returns when all have returned.
   void Run(const ThreadTask& task);
 
-  // Calls function(i, thread_idx) once for each i in [0, count), which threads take as they
-  // come free, so that one which lost its core does less. A single call is made by the caller.
+  // Calls function(i, thread_idx) once for each i in [0, count), which threads take as they come
+  // free. Does not wait for a thread that has not begun: one that lost its core costs nothing. A
+  // single call is made by the caller.
   template <typename F>
   void ForEach(std::int64_t count, const F& function) {
     if (count <= 1 || num_threads() == 1) {
@@ -56,7 +57,7 @@ class ThreadPool {
       return;
     }
     std::atomic<std::int64_t> next = 0;
-    Run([&](int thread_idx, int) {
+    RunWithHelp([&](int thread_idx, int) {
       for (std::int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
         function(i, thread_idx);
       }
@@ -67,6 +68,9 @@ class ThreadPool {
   void Barrier();
 
  private:
+  // As Run, but threads that come after the caller is done are not waited for.
+  void RunWithHelp(const ThreadTask& task);
+
   struct State;
   std::unique_ptr<State> state_;
 };
