@@ -10,10 +10,10 @@ namespace quire {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using testing::GgufWriter;
+using ::testing::HasSubstr;
 using testing::SafetensorsOf;
+using ::testing::SizeIs;
 using testing::TempFolder;
 
 constexpr std::string_view kSplitIndex =
@@ -83,7 +83,8 @@ TEST(Checkpoint, NamesAShardThatIsAbsent) {
   TempFolder folder;
   WriteShards(folder);
   std::filesystem::remove(folder.Path("model-2.safetensors"));
-  EXPECT_THAT(OpenError(folder.Path()), AllOf(HasSubstr("model-2.safetensors"), HasSubstr("absent")));
+  EXPECT_THAT(OpenError(folder.Path()),
+              AllOf(HasSubstr("model-2.safetensors"), HasSubstr("absent")));
 }
 
 TEST(Checkpoint, NamesATensorThatTheIndexPutsIntoAShardWithoutIt) {
@@ -189,7 +190,8 @@ TEST(Checkpoint, NamesAPathThatIsNotThere) {
 TEST(Checkpoint, ViewsScalarsAsOneValueAndRefusesFiveDimensions) {
   TempFolder folder;
   folder.Write("config.json", "{}");
-  folder.Write("model.safetensors", SafetensorsOf({{"scalar", {}, 7.0F}, {"deep", {1, 1, 1, 1, 1}}}));
+  folder.Write("model.safetensors",
+               SafetensorsOf({{"scalar", {}, 7.0F}, {"deep", {1, 1, 1, 1, 1}}}));
   const auto checkpoint = Checkpoint::Open(folder.Path(), {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
   const auto scalar = (*checkpoint)->View(*(*checkpoint)->Find("scalar"));
@@ -197,8 +199,8 @@ TEST(Checkpoint, ViewsScalarsAsOneValueAndRefusesFiveDimensions) {
   EXPECT_EQ(scalar->shape(), Shape{1});
   const auto deep = (*checkpoint)->View(*(*checkpoint)->Find("deep"));
   ASSERT_FALSE(deep.ok());
-  EXPECT_THAT(deep.status().message(), AllOf(HasSubstr("model.safetensors"), HasSubstr("deep"),
-                                             HasSubstr("5 dimensions")));
+  EXPECT_THAT(deep.status().message(),
+              AllOf(HasSubstr("model.safetensors"), HasSubstr("deep"), HasSubstr("5 dimensions")));
 }
 
 }  // namespace

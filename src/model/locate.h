@@ -10,10 +10,10 @@ namespace quire {
 
 // Where models may lie; values of the environment, each may be empty.
 struct ModelPlaces {
-  std::string home;          // $HOME
-  std::string quire_cache;   // $QUIRE_CACHE; empty: HOME/.cache/quire
-  std::string hf_home;       // $HF_HOME; empty: HOME/.cache/huggingface
-  std::string hf_hub_cache;  // $HF_HUB_CACHE; empty: HF_HOME/hub
+  std::string home = {};          // $HOME
+  std::string quire_cache = {};   // $QUIRE_CACHE; empty: HOME/.cache/quire
+  std::string hf_home = {};       // $HF_HOME; empty: HOME/.cache/huggingface
+  std::string hf_hub_cache = {};  // $HF_HUB_CACHE; empty: HF_HOME/hub
 };
 
 // The file that is served when no model is named.

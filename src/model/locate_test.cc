@@ -64,8 +64,7 @@ TEST(LocateModel, FindsTheDefaultModelForAnEmptyName) {
   TempFolder home;
   EXPECT_THAT(Locate("", {.home = home.Path()}),
               AllOf(HasSubstr(std::string(kDefaultModelFile)), HasSubstr("make model")));
-  const std::string path =
-      home.Write(".cache/quire/models/" + std::string(kDefaultModelFile), "");
+  const std::string path = home.Write(".cache/quire/models/" + std::string(kDefaultModelFile), "");
   EXPECT_EQ(Locate("", {.home = home.Path()}), path);
 }
 
@@ -77,8 +76,7 @@ TEST(LocateModel, TakesTheRevisionThatRefsMainNames) {
     home.Write(repo + "snapshots/" + revision + "/model.safetensors", "");
   }
   home.Write(repo + "refs/main", "aaa\n");
-  EXPECT_EQ(Locate("org/tiny-model", {.hf_home = home.Path()}),
-            home.Path(repo + "snapshots/aaa"));
+  EXPECT_EQ(Locate("org/tiny-model", {.hf_home = home.Path()}), home.Path(repo + "snapshots/aaa"));
   EXPECT_EQ(Locate("org/tiny-model", {.hf_home = "/none", .hf_hub_cache = home.Path("hub")}),
             home.Path(repo + "snapshots/aaa"));
 }

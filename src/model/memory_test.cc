@@ -12,8 +12,8 @@ namespace quire {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::SizeIs;
 using testing::GgufWriter;
+using ::testing::SizeIs;
 using testing::TempFolder;
 
 ModelConfig TwoKinds() {

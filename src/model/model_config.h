@@ -24,17 +24,17 @@ struct RopeConfig {
   double theta = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  std::int64_t original_max_positions = 0;  // before scaling
-  double low_freq_factor = 1.0;             // llama3
-  double high_freq_factor = 4.0;            // llama3
-  double beta_fast = 32.0;                  // yarn
-  double beta_slow = 1.0;                   // yarn
-  std::optional<double> attention_factor;   // yarn; unset: from factor
-  std::optional<double> mscale;             // yarn
-  std::optional<double> mscale_all_dim;     // yarn
-  bool truncate = true;                     // yarn
-  double partial_factor = 1.0;              // share of a head that turns
-  std::vector<float> factors;               // per pair divisors that a GGUF file brings itself
+  std::int64_t original_max_positions = 0;                // before scaling
+  double low_freq_factor = 1.0;                           // llama3
+  double high_freq_factor = 4.0;                          // llama3
+  double beta_fast = 32.0;                                // yarn
+  double beta_slow = 1.0;                                 // yarn
+  std::optional<double> attention_factor = std::nullopt;  // yarn; unset: from factor
+  std::optional<double> mscale = std::nullopt;            // yarn
+  std::optional<double> mscale_all_dim = std::nullopt;    // yarn
+  bool truncate = true;                                   // yarn
+  double partial_factor = 1.0;                            // share of a head that turns
+  std::vector<float> factors = {};  // per pair divisors that a GGUF file brings itself
   ops::RopeStyle style = ops::RopeStyle::kHalf;
 };
 

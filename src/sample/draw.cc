@@ -13,9 +13,10 @@ namespace {
 constexpr std::size_t kBlock = 512;  // probabilities summed at once
 constexpr std::size_t kLanes = 8;
 
-// How far below the best token the first pass over the vocabulary looks for candidates. Of a
-// language model's tokens a few hundred lie above it, and mostly all that top_k and top_p keep.
-constexpr float kFirstShare = 1e-3F;
+// How much further below the best token each pass over the vocabulary looks for candidates. Of a
+// language model's tokens a few hundred lie within the first, and mostly all that top_k and top_p
+// keep; a larger step soon takes in the bulk of the vocabulary, which costs more than the passes.
+constexpr float kShareStep = 1e-3F;
 
 bool IsBefore(const RankedCandidate& a, const RankedCandidate& b) {
   return a.key < b.key || (a.key == b.key && a.token < b.token);
@@ -104,7 +105,7 @@ void Gather(std::span<const float> probs, float least, std::vector<Candidate>& k
 template <typename IsEnough>
 void GatherUntil(IsEnough is_enough, std::span<const float> probs, float best, float least,
                  std::vector<Candidate>& kept) {
-  for (float share = kFirstShare;; share *= share) {
+  for (float share = kShareStep;; share *= kShareStep) {
     const float bound = std::max(least, best * share);
     Gather(probs, bound, kept);
     if (bound <= least || is_enough()) return;

@@ -23,8 +23,7 @@ TEST(InverseFrequencies, DivideByTheFactorOfLinearScaling) {
 TEST(InverseFrequencies, OfDynamicScalingUseOneStretchedBase) {
   const RopeConfig rope{.scaling = RopeScaling::kDynamic, .factor = 2.0};
   const double base = 10000.0 * std::pow(3.0, 16.0 / 14.0);
-  EXPECT_FLOAT_EQ(InverseFrequencies(rope, 16)[3],
-                  static_cast<float>(std::pow(base, -6.0 / 16.0)));
+  EXPECT_FLOAT_EQ(InverseFrequencies(rope, 16)[3], static_cast<float>(std::pow(base, -6.0 / 16.0)));
 }
 
 TEST(InverseFrequencies, OfLlama3KeepShortWavesAndStretchLongOnes) {
@@ -54,8 +53,8 @@ TEST(RopeMagnitude, OfYarnComesFromTheFactorUnlessGiven) {
   rope.mscale = 0.5;
   EXPECT_FLOAT_EQ(RopeMagnitude(rope), static_cast<float>(0.1 * std::log(4.0) + 1.0));
   rope.mscale_all_dim = 2.0;
-  EXPECT_FLOAT_EQ(RopeMagnitude(rope), static_cast<float>((0.05 * std::log(4.0) + 1.0) /
-                                                          (0.2 * std::log(4.0) + 1.0)));
+  EXPECT_FLOAT_EQ(RopeMagnitude(rope),
+                  static_cast<float>((0.05 * std::log(4.0) + 1.0) / (0.2 * std::log(4.0) + 1.0)));
   rope.attention_factor = 1.5;
   EXPECT_FLOAT_EQ(RopeMagnitude(rope), 1.5F);
   EXPECT_EQ(RopeMagnitude({.scaling = RopeScaling::kLinear, .factor = 4.0}), 1.0F);
