@@ -1,10 +1,13 @@
 #include "config/options.h"
 
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "base/test_data.h"
 #include "config/engine_fields.h"
 #include "request/sampling_fields.h"
 
@@ -213,6 +216,48 @@ TEST(SamplingParamsByName, MessagesNameTheParameter) {
   EXPECT_FALSE(SetSamplingField(params, "bad_words_ids", Json(JsonArray{})).ok());
   EXPECT_FALSE(IsSamplingParam("bad_words_ids"));
   EXPECT_FALSE(SetSamplingField(params, "output_kind", Json(1)).ok());
+}
+
+// The values of a column of a file of tab-separated lines, each split at spaces.
+std::set<std::string> WordsOfColumn(const std::string& path, int column) {
+  std::set<std::string> words;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::stringstream cells(line);
+    std::string cell;
+    for (int i = 0; i <= column; ++i) std::getline(cells, cell, '\t');
+    std::stringstream text(cell);
+    for (std::string word; text >> word;) words.insert(word);
+  }
+  return words;
+}
+
+TEST(EngineOptions, HaveTheNamesOfVllmsFlags) {
+  const std::string path = TestDataPath("compat/serve-flags.tsv");
+  if (path.empty()) GTEST_SKIP() << "compat/serve-flags.tsv is absent";
+  const std::set<std::string> flags = WordsOfColumn(path, 0);
+  // vLLM had the last two and dropped them.
+  const std::set<std::string> own = {"compute-dtype",
+                                     "mmap",
+                                     "mlock",
+                                     "threads",
+                                     "pin",
+                                     "max-num-partial-prefills",
+                                     "max-long-partial-prefills"};
+  for (const OptionDescription& option : DescribeEngineOptions()) {
+    EXPECT_NE(flags.contains("--" + option.name), own.contains(option.name)) << option.name;
+  }
+}
+
+TEST(SamplingParamsByName, HaveVllmsNames) {
+  const std::string path = TestDataPath("compat/sampling-params.tsv");
+  if (path.empty()) GTEST_SKIP() << "compat/sampling-params.tsv is absent";
+  const std::set<std::string> fields = WordsOfColumn(path, 1);
+  // vLLM has the second one as a field of requests, not of SamplingParams.
+  const std::set<std::string> own = {"typical_p", "truncate_prompt_tokens"};
+  for (const OptionDescription& option : DescribeSamplingParams()) {
+    EXPECT_NE(fields.contains(option.name), own.contains(option.name)) << option.name;
+  }
 }
 
 TEST(Descriptions, SayTypeDefaultAndChoices) {

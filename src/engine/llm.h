@@ -5,35 +5,22 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "config/engine_config.h"
+#include "config/model_facts.h"
+#include "engine/core.h"
+#include "engine/prompt.h"
+#include "engine/sizing.h"
+#include "exec/executor.h"
 #include "request/request.h"
-#include "runner/model_runner.h"
 #include "sched/scheduler.h"
 #include "tokenizer/tokenizer.h"
 
 namespace quire {
-
-// One prompt: text, or ids that are taken as they are.
-struct PromptInput {
-  std::string text;
-  std::optional<std::vector<TokenId>> token_ids;
-  bool add_special_tokens = true;
-  SamplingParams sampling;
-  int priority = 0;
-  std::string cache_salt;
-};
-
-// How the engine was sized, with the reason of each decision, for a person to read.
-struct EngineDecisions {
-  KvCachePlan plan;
-  std::vector<std::string> reasons;  // "KV cache: 2048 blocks of 16 tokens (…): …"
-};
 
 // Owns model, scheduler and tokenizer. One thread at a time; Abort and the progress callback come
 // from that thread too.
@@ -42,20 +29,29 @@ class Llm {
   // `config.model.model` is a located path. `progress` may be empty.
   static Result<std::unique_ptr<Llm>> Create(const EngineConfig& config,
                                              const LoadProgress& progress);
+  // The same over an executor that is there already, a scripted one for example. `tokenizer` may be
+  // null.
+  static Result<std::unique_ptr<Llm>> CreateOver(const EngineConfig& config,
+                                                 std::unique_ptr<Executor> executor,
+                                                 std::shared_ptr<const Tokenizer> tokenizer);
   ~Llm();
   Llm(const Llm&) = delete;
   Llm& operator=(const Llm&) = delete;
 
   const ModelFacts& facts() const;
   const EngineDecisions& decisions() const;
-  const Tokenizer& tokenizer() const;
-  // The model's generation defaults put under fields that the caller did not set are the caller's
-  // work: SamplingDefaults() is what a request starts from.
+  // A model folder without a tokenizer is served all the same, by token ids alone.
+  bool has_tokenizer() const;
+  const Tokenizer& tokenizer() const;  // only when has_tokenizer()
+  // What a request starts from: vLLM's defaults with the model's own over them. Putting a caller's
+  // fields on top is the caller's work.
   const SamplingParams& sampling_defaults() const;
   SchedulerStats stats() const;
+  const StepTiming& last_timing() const;
 
   // Queues a prompt under `request_id` (unique among live ones). kInvalidArgument names the field:
   // an empty prompt, one that leaves no room in the context, ids out of range, bad parameters.
+  // kResourceExhausted: too many requests wait.
   Status Submit(std::string request_id, PromptInput input);
 
   // Ends a request; its final output, if it was alive, comes with the next Step.
@@ -63,14 +59,24 @@ class Llm {
 
   bool has_unfinished() const;
 
-  // One step: what came out of it, one output a request that has something to say (OutputKind). The
-  // Status is not ok when the engine cannot go on; every live request has then failed with it.
+  // One step: what came out of it, one output a prompt that has something to say (OutputKind):
+  //   kDelta       the answers that have news, with what is new; the prompt's ids once only
+  //   kCumulative  all n answers so far
+  //   kFinalOnly   all n answers when the last one is done
+  // A Status that is not ok: the engine cannot go on, and every live request has failed with it.
   Status Step(std::vector<RequestOutput>& outputs);
 
   // Submits all prompts, steps until they are done and gives their final outputs in order; a
-  // prompt that is refused gives an output with `error`. `on_step` may be empty.
+  // prompt that is refused gives an output with `error`. `on_step` may be empty. Prompts submitted
+  // before go on beside them, and their outputs are lost.
   std::vector<RequestOutput> Generate(std::vector<PromptInput> prompts,
                                       const std::function<void()>& on_step);
+
+  // Raw logits of every position of one sequence, computed alone: `consume` gets one row of [vocab]
+  // after another. At most max_model_len ids. What runs meanwhile is not disturbed.
+  Status EvaluateLogits(
+      std::span<const TokenId> ids,
+      const std::function<void(std::int64_t row, std::span<const float>)>& consume);
 
  private:
   struct State;

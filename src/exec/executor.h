@@ -1,12 +1,13 @@
 // Where the workers are: the engine hands plans to an Executor and gets results back.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
 #include "base/status.h"
 #include "config/engine_config.h"
-#include "runner/model_runner.h"
+#include "config/model_facts.h"
 #include "step/plan.h"
 #include "step/result.h"
 
@@ -19,7 +20,16 @@ class Executor {
   virtual ~Executor() = default;
   virtual const ModelFacts& facts() const = 0;
   virtual Status InitKvCache(const KvCachePlan& plan) = 0;
+
+  // Computes one step into `out`, whose memory is used again. A failure of one request stands in
+  // its row; a failed Status means that no later step can pass.
   virtual Status Execute(const StepPlan& plan, StepResult& out) = 0;
+
+  // Raw logits of every position of one sequence, for evaluation: `consume` gets one row of
+  // [vocab] after another. Not while a step is under way. kUnimplemented where there is no model.
+  virtual Status EvaluateLogits(
+      std::span<const TokenId> ids,
+      const std::function<void(std::int64_t row, std::span<const float>)>& consume);
 };
 
 // Loads the model in this process and computes on the calling thread.

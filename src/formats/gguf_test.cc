@@ -12,10 +12,6 @@
 namespace quire {
 namespace {
 
-using testing::BytesOf;
-using testing::FileBytes;
-using testing::GgufWriter;
-
 // An entry of every type, an array of arrays, and two tensors.
 GgufWriter SmallFile() {
   GgufWriter file;
@@ -150,7 +146,7 @@ TEST(Gguf, RefusesEveryTruncation) {
   for (std::size_t length = 0; length < text.size(); ++length) {
     // A copy of its own, so that the address sanitizer sees a read past the end.
     const std::vector<char> cut(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length));
-    EXPECT_NE(ErrorOf(BytesOf({cut.data(), cut.size()})), "ok") << length;
+    EXPECT_NE(ErrorOf(ViewBytes({cut.data(), cut.size()})), "ok") << length;
   }
 }
 
@@ -159,7 +155,7 @@ TEST(Gguf, SurvivesEveryChangedByte) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     for (const int flip : {0x01, 0x80, 0xFF}) {
       text[at] = static_cast<char>(text[at] ^ flip);
-      const Result<GgufHeader> header = GgufHeader::Parse(BytesOf(text));
+      const Result<GgufHeader> header = GgufHeader::Parse(ViewBytes(text));
       if (header.ok()) {
         for (const TensorInfo& tensor : header->tensors()) {
           EXPECT_LE(tensor.offset + tensor.num_bytes, text.size());
@@ -276,7 +272,7 @@ TEST(Gguf, ReadsTheReferenceVocabularies) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".gguf") continue;
     const std::string text = FileBytes(entry.path().string());
-    const Result<GgufHeader> header = GgufHeader::Parse(BytesOf(text));
+    const Result<GgufHeader> header = GgufHeader::Parse(ViewBytes(text));
     ASSERT_TRUE(header.ok()) << entry.path() << ": " << header.status().message();
     ASSERT_NE(header->Array("tokenizer.ggml.tokens"), nullptr) << entry.path();
     EXPECT_GT(header->Array("tokenizer.ggml.tokens")->Strings().size(), 20000U) << entry.path();
@@ -291,7 +287,7 @@ TEST(Gguf, ReadsTheDefaultModel) {
       StrCat(home == nullptr ? "" : home, "/.cache/quire/models/SmolLM2-135M-Instruct.Q4_1.gguf");
   const std::string text = FileBytes(path);
   if (text.empty()) GTEST_SKIP() << "the default model is not at " << path;
-  const Result<GgufHeader> header = GgufHeader::Parse(BytesOf(text));
+  const Result<GgufHeader> header = GgufHeader::Parse(ViewBytes(text));
   ASSERT_TRUE(header.ok()) << header.status().message();
   EXPECT_EQ(header->String("general.architecture").value(), "llama");
   EXPECT_EQ(header->Int("llama.block_count").value(), 30);

@@ -228,7 +228,7 @@ TEST(Json, ReadsTheReferenceFiles) {
   int files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;
-    const std::string text = testing::FileBytes(entry.path().string());
+    const std::string text = FileBytes(entry.path().string());
     const Result<Json> json = ParseJson(text, {.python_literals = true});
     ASSERT_TRUE(json.ok()) << entry.path() << ": " << json.status().message();
     EXPECT_EQ(Again(json->Dump(), {.python_literals = true}), json->Dump()) << entry.path();
@@ -240,7 +240,7 @@ TEST(Json, ReadsTheReferenceFiles) {
 TEST(Json, ReadsALargeTokenizerInWellUnderASecond) {
   const std::string path = TestDataPath("tokenizers/real/deepseek-v4/tokenizer.json");
   if (path.empty()) GTEST_SKIP() << "no tokenizers/real/deepseek-v4 in the reference data";
-  const std::string text = testing::FileBytes(path);
+  const std::string text = FileBytes(path);
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(ErrorOf(text), "ok");
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

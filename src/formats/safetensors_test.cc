@@ -12,12 +12,8 @@
 namespace quire {
 namespace {
 
-using testing::BytesOf;
-using testing::FileBytes;
-using testing::SafetensorsFile;
-
 Result<SafetensorsHeader> Parse(std::string_view file) {
-  return ParseSafetensors(BytesOf(file), file.size());
+  return ParseSafetensors(ViewBytes(file), file.size());
 }
 
 std::string ErrorOf(std::string_view file) {
@@ -53,13 +49,13 @@ TEST(Safetensors, ReadsTensorsInOrderOfOffset) {
 
 TEST(Safetensors, NeedsOnlyTheHeadersBytes) {
   const std::string file = SafetensorsFile(kSmall, 0);
-  EXPECT_TRUE(ParseSafetensors(BytesOf(file), file.size() + 16).ok());
+  EXPECT_TRUE(ParseSafetensors(ViewBytes(file), file.size() + 16).ok());
 }
 
 TEST(Safetensors, ReadsEveryDtype) {
   for (const char* name : {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16",
                            "I8", "U64", "U32", "U16", "U8", "BOOL"}) {
-    const std::uint64_t bytes = *quire::BytesOf(*ParseDType(name), 3);
+    const std::uint64_t bytes = *BytesOf(*ParseDType(name), 3);
     const std::string header =
         StrCat("{\"t\":{\"dtype\":\"", name, "\",\"shape\":[3],\"data_offsets\":[0,", bytes, "]}}");
     EXPECT_EQ(ErrorOf(SafetensorsFile(header, bytes)), "ok") << name;

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-namespace quire::testing {
+namespace quire {
 
-inline std::span<const std::byte> BytesOf(std::string_view text) {
+inline std::span<const std::byte> ViewBytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
@@ -82,10 +82,10 @@ class GgufWriter {
   }
 
   const std::string& text() const { return text_; }
-  std::span<const std::byte> bytes() const { return BytesOf(text_); }
+  std::span<const std::byte> bytes() const { return ViewBytes(text_); }
 
  private:
   std::string text_;
 };
 
-}  // namespace quire::testing
+}  // namespace quire

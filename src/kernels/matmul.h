@@ -99,9 +99,7 @@ struct QuantKernel {
   MatmulQuantFn matmul = nullptr;  // null: the type has none
   PackFn pack = nullptr;           // to kernels/tile.h; null: the checkpoint's own layout
   int tile_outputs = 1;            // rows of weights interleaved in a tile
-  // Bytes a tile takes for each block of the type, each of the two padded to 64 in all.
-  int tile_scale_bytes = 0;
-  int tile_code_bytes = 0;
+  int tile_block_bytes = 0;        // bytes a tile takes for each block of the type
 };
 
 }  // namespace quire::kernels

@@ -28,14 +28,10 @@ struct LinearWeight::Packed {
   kernels::DequantizeFn dequantize = nullptr;     // kExpand
   kernels::QuantKernel quant;                     // kQuant
 
-  // Bytes of one row in the checkpoint's layout, and of one tile: of one output, where weights are
-  // not packed.
+  // Bytes of one row in the checkpoint's layout, and of one tile.
   std::int64_t row_bytes() const { return static_cast<std::int64_t>(*BytesOf(dtype, in_features)); }
   std::int64_t tile_bytes() const {
-    if (quant.pack == nullptr) return row_bytes();
-    const std::int64_t blocks = in_features / LayoutOf(dtype).block_values;
-    const auto padded = [](std::int64_t bytes) { return (bytes + 63) / 64 * 64; };
-    return padded(blocks * quant.tile_scale_bytes) + padded(blocks * quant.tile_code_bytes);
+    return in_features / LayoutOf(dtype).block_values * quant.tile_block_bytes;
   }
 };
 

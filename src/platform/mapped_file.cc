@@ -52,8 +52,8 @@ Status SystemError(const std::string& path, std::string_view action) {
   return InvalidArgument(std::move(message));
 }
 
-Result<Descriptor> OpenToRead(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+Result<Descriptor> OpenToRead(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
   if (fd < 0) return SystemError(path, "open");
   return Descriptor(fd);
 }
@@ -110,7 +110,8 @@ Status Lock(const std::string& path, const std::byte* data, std::size_t size) {
 }  // namespace
 
 Result<MappedFile> MappedFile::Open(const std::string& path, const MapOptions& options) {
-  QUIRE_ASSIGN_OR_RETURN(const Descriptor file, OpenToRead(path));
+  // Without O_NONBLOCK a pipe that nobody writes to would never open.
+  QUIRE_ASSIGN_OR_RETURN(const Descriptor file, OpenToRead(path, O_NONBLOCK));
   QUIRE_ASSIGN_OR_RETURN(const std::size_t size, RegularFileBytes(path, file.get()));
   MappedFile result;
   void* data = options.use_mmap ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0)
@@ -162,7 +163,7 @@ void MappedFile::Release(std::size_t begin, std::size_t count) const {
 }
 
 Result<std::string> ReadFile(const std::string& path, std::size_t max_bytes) {
-  QUIRE_ASSIGN_OR_RETURN(const Descriptor file, OpenToRead(path));
+  QUIRE_ASSIGN_OR_RETURN(const Descriptor file, OpenToRead(path, 0));
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) return SystemError(path, "examine");
   if (S_ISDIR(status.st_mode)) {

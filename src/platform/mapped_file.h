@@ -47,7 +47,8 @@ class MappedFile {
 Result<std::string> ReadFile(const std::string& path, std::size_t max_bytes = 1U << 30);
 
 // Writes to a temporary name beside it, syncs, then renames, so that nobody ever sees half a file.
-// What is there and no regular file (a pipe, /dev/stdout) is written to as it is.
+// What is there and no regular file (a pipe, /dev/stdout) is written to as it is; a symbolic link
+// to a regular file is replaced.
 Status WriteFile(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace quire

@@ -79,6 +79,17 @@ struct CompletionOutput {
   StopReason stop_reason;
 };
 
+// When a request came to each stage of its life. Unset: not yet, or never.
+struct RequestTimes {
+  using Time = std::optional<std::chrono::steady_clock::time_point>;
+  Time arrival;      // given to the engine
+  Time queued;       // taken in by the scheduler
+  Time scheduled;    // first part of a step
+  Time first_token;  // of any of its answers
+  Time last_token;
+  int num_preemptions = 0;
+};
+
 // What a caller sees of a request.
 struct RequestOutput {
   std::string request_id;
@@ -88,6 +99,7 @@ struct RequestOutput {
   bool is_finished = false;
   Status error;
   int num_cached_tokens = 0;
+  RequestTimes times;
 };
 
 }  // namespace quire

@@ -27,7 +27,7 @@ void VisitFields(Params& p, Visitor&& visit) {
         "Taken off a token's logit each time it was generated, -2 to 2");
   visit("repetition_penalty", p.repetition_penalty,
         "Makes tokens of prompt and output less likely above 1, more likely below");
-  visit("seed", p.seed, "Same seed, same output; -1: a fresh one");
+  visit("seed", p.seed, "Same seed, same output; -1: one made from the engine's seed");
   visit("stop", p.stop, "Text at which the output ends; may be given several times");
   visit("stop_token_ids", p.stop_token_ids, "Tokens at which the output ends");
   visit("ignore_eos", p.ignore_eos, "Go on after the end-of-sequence token");

@@ -26,7 +26,7 @@ struct SamplingRow {
 struct SampledToken {
   TokenId token = -1;
   PositionLogprobs logprobs;  // raw ones, of the logits before any change but the grammar's mask
-  Status error;               // no token is left, or the logits hold a NaN
+  Status error;               // no token is left, or a logit is NaN or +infinity
 };
 
 // Stateless but for scratch memory. One thread at a time.
@@ -39,18 +39,26 @@ class Sampler {
 
   // Draws one token a row; logits [rows, vocab] f32 are changed in place. The draw of a row
   // depends on its logits, parameters, seed and output.size() alone, never on the other rows.
-  // Rows are shared out over ctx.pool. `out` is resized to the rows.
+  // Rows are shared out over ctx.pool. `out` is resized to the rows. The order of operations:
+  // grammar mask, snapshot for logprobs, allowed_token_ids, bad_words, min_tokens, logit_bias,
+  // penalties, then the best token or temperature, min_p, top_k, top_p, typical_p and the draw.
   void Sample(ops::OpContext& ctx, TensorView logits, std::span<const SamplingRow> rows,
               std::vector<SampledToken>& out);
 
  private:
   struct Scratch;
+  static void SampleRow(const kernels::CpuTable& table, const SamplingRow& row,
+                        std::span<float> logits, Scratch& scratch, SampledToken& out);
+
   std::vector<Scratch> scratch_;  // one a thread
   std::int32_t vocab_size_;
 };
 
 // The logprobs of `token` after a position with these raw logits: `token` first, then the `count`
-// best in falling order (kAllLogprobs: every token, by id), then `extra`.
+// best in falling order (kAllLogprobs: every token, by id), then `extra`. The best ones are ranked
+// 1, 2, … with lower ids first among equals, and masked tokens are not among them; the rank of
+// `token` and of `extra` is the number of logits that are at least theirs, as in vLLM. Each of
+// those costs a pass over the vocabulary; kAllLogprobs sorts it.
 PositionLogprobs LogprobsOf(const kernels::CpuTable& table, std::span<const float> logits,
                             TokenId token, int count, std::span<const TokenId> extra);
 

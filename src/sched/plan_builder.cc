@@ -5,7 +5,8 @@
 namespace quire {
 
 void PlanBuilder::Begin() {
-  if (!plan_.rows.empty()) plan_.finished.clear();
+  if (!plan_.rows.empty() && !has_failed_) plan_.finished.clear();
+  has_failed_ = false;
   plan_.finished.insert(plan_.finished.end(), finished_since_.begin(), finished_since_.end());
   finished_since_.clear();
   plan_.new_requests.clear();

@@ -16,9 +16,12 @@ class PlanBuilder {
  public:
   explicit PlanBuilder(std::int32_t num_groups) : num_groups_(num_groups) {}
 
-  // Starts the next plan with the requests that ended since the last one; those of a plan without
-  // rows, which no worker need have seen, are listed again.
+  // Starts the next plan with the requests that ended since the last one. Those of a plan that no
+  // worker need have seen, because it had no rows or failed, are listed again.
   void Begin();
+
+  // The plan given last may not have reached every worker.
+  void MarkFailed() { has_failed_ = true; }
 
   // A row with its lists empty, `new_blocks` with one list a group. Valid until the next AddRow.
   ScheduledRow& AddRow(RequestId id);
@@ -40,6 +43,7 @@ class PlanBuilder {
   std::int32_t num_groups_;
   std::size_t num_rows_ = 0;  // of plan_.rows that belong to the plan being built
   bool is_building_ = false;
+  bool has_failed_ = false;
   std::vector<ScheduledRow> spare_;
   std::vector<RequestId> finished_since_;  // the plan was ended
   StepPlan plan_;

@@ -35,6 +35,7 @@ struct RequestState {
   Rank rank;
   RequestStatus status = RequestStatus::kWaiting;
   std::int32_t row_idx = kNoRow;  // in the plan that is being computed
+  bool is_aborted = false;        // its last output is given; it waits for the plan's result
   bool is_partial = false;        // running, and not all of `tokens` but the last are computed
   std::int32_t num_cached_tokens = -1;  // of the prompt, at its first admission; -1: not yet
   bool has_given_prompt_logprobs = false;

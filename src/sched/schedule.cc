@@ -15,10 +15,7 @@ constexpr std::int32_t kMaxSetAside = 64;
 
 const StepPlan& Scheduler::Schedule() {
   thread_.Check();
-  for (const RequestState* state : scheduled_) {
-    QUIRE_CHECK(state == nullptr) << "the last plan's result was not given to Update";
-  }
-  scheduled_.clear();
+  QUIRE_CHECK(scheduled_.empty()) << "the last plan's result was not given to Update";
   builder_.Begin();
   if (!is_paused_) FillPlan();
   return builder_.Finish();

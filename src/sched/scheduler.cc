@@ -126,15 +126,14 @@ Status Scheduler::Add(EngineRequest request) {
 void Scheduler::Abort(RequestId id) {
   thread_.Check();
   const auto it = states_.find(id);
-  if (it == states_.end()) return;
+  if (it == states_.end() || it->second->is_aborted) return;
   RequestState& state = *it->second;
-  EngineCoreOutput& output = pending_.emplace_back();
-  output.id = id;
-  output.finish_reason = FinishReason::kAbort;
-  output.num_cached_tokens = std::max(0, state.num_cached_tokens);
+  AddPending(state).finish_reason = FinishReason::kAbort;
+  state.is_aborted = true;
+  // A worker may still be writing to its blocks: Update takes them.
+  if (state.row_idx != kNoRow) return;
   if (state.status == RequestStatus::kRunning) {
     running_.erase(std::find(running_.begin(), running_.end(), &state));
-    if (state.row_idx != kNoRow) scheduled_[static_cast<std::size_t>(state.row_idx)] = nullptr;
     End(state);
   } else {
     waiting_.Remove(state);
@@ -145,24 +144,31 @@ void Scheduler::Abort(RequestId id) {
 void Scheduler::FailAll(const Status& error) {
   thread_.Check();
   for (std::size_t i = 0; i < scheduled_.size(); ++i) {
-    const ScheduledRow& row = builder_.plan().rows[i];
-    if (scheduled_[i] != nullptr) kv_->Forget(row.num_computed_tokens, scheduled_[i]->blocks);
+    kv_->Forget(builder_.plan().rows[i].num_computed_tokens, scheduled_[i]->blocks);
   }
   for (auto& [id, state] : states_) {
-    EngineCoreOutput& output = pending_.emplace_back();
-    output.id = id;
-    output.finish_reason = FinishReason::kError;
-    output.error = error;
-    output.num_cached_tokens = std::max(0, state->num_cached_tokens);
+    if (!state->is_aborted) {
+      EngineCoreOutput& output = AddPending(*state);
+      output.finish_reason = FinishReason::kError;
+      output.error = error;
+    }
     if (state->status == RequestStatus::kRunning) {
       End(*state);
     } else {
       waiting_.Remove(*state);
     }
   }
+  builder_.MarkFailed();
   running_.clear();
   scheduled_.clear();
   states_.clear();
+}
+
+EngineCoreOutput& Scheduler::AddPending(const RequestState& state) {
+  EngineCoreOutput& output = pending_.emplace_back();
+  output.id = state.request.id;
+  output.num_cached_tokens = std::max(0, state.num_cached_tokens);
+  return output;
 }
 
 std::vector<EngineCoreOutput> Scheduler::TakeOutputs() { return std::exchange(pending_, {}); }

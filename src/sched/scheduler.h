@@ -83,8 +83,8 @@ class Scheduler {
   // requests wait.
   Status Add(EngineRequest request);
 
-  // Ends a request in whatever state it is and frees its blocks; unknown ids are passed over. Its
-  // output, with FinishReason::kAbort, comes with the next Update or TakeOutputs.
+  // Ends a request in whatever state it is; unknown ids are passed over. Its output, with
+  // FinishReason::kAbort, comes with the next Update or TakeOutputs; its blocks are free then.
   void Abort(RequestId id);
 
   // Ends all requests with FinishReason::kError and `error`, also those of a plan that will not be
@@ -144,8 +144,9 @@ class Scheduler {
   void UpdateRow(const ScheduledRow& row, const RowResult* result, RequestState& state);
   void TakeTokens(const ScheduledRow& row, const RowResult& result, RequestState& state);
   void KeepDrafts(const RowResult& result, RequestState& state);
-  void FailRow(const ScheduledRow& row, Status error, RequestState& state);
+  void FailRow(const ScheduledRow& row, const Status& error, RequestState& state);
   EngineCoreOutput& AddOutput(const RequestState& state);
+  EngineCoreOutput& AddPending(const RequestState& state);
   void End(RequestState& state);
   void ForgetEnded();
 
@@ -157,7 +158,7 @@ class Scheduler {
   WaitingQueue waiting_;
   std::vector<RequestState*> running_;
   PlanBuilder builder_;
-  std::vector<RequestState*> scheduled_;  // the requests of the plan's rows; null: aborted since
+  std::vector<RequestState*> scheduled_;  // the requests of the plan's rows, until Update
   std::int32_t num_partial_ = 0;          // running requests in the middle of their prefill
   std::int32_t num_long_partial_ = 0;     // of those, longer than the threshold
   bool is_paused_ = false;

@@ -35,11 +35,9 @@ std::span<const EngineCoreOutput> Scheduler::Update(const StepResult& result) {
   const StepPlan& plan = builder_.plan();
   const bool is_ours = result.step_id == plan.step_id;
   for (std::size_t i = 0; i < scheduled_.size(); ++i) {
-    RequestState* state = std::exchange(scheduled_[i], nullptr);
-    if (state == nullptr) continue;
     const ScheduledRow& row = plan.rows[i];
     const bool has_result = is_ours && i < result.rows.size() && result.rows[i].id == row.id;
-    UpdateRow(row, has_result ? &result.rows[i] : nullptr, *state);
+    UpdateRow(row, has_result ? &result.rows[i] : nullptr, *scheduled_[i]);
   }
   scheduled_.clear();
   ForgetEnded();
@@ -52,6 +50,11 @@ void Scheduler::UpdateRow(const ScheduledRow& row, const RowResult* result, Requ
     return FailRow(row, Internal("the worker gave no result for this request"), state);
   }
   if (!result->error.ok()) return FailRow(row, result->error, state);
+  if (state.is_aborted) {
+    End(state);
+    ended_.push_back(state.request.id);
+    return;
+  }
   if (state.wants_prompt_logprobs()) {
     CollectPromptLogprobs(*result, row.num_computed_tokens, state);
   }
@@ -103,10 +106,12 @@ void Scheduler::KeepDrafts(const RowResult& result, RequestState& state) {
 }
 
 // Ends a request whose row went wrong; nobody is to find what the row wrote.
-void Scheduler::FailRow(const ScheduledRow& row, Status error, RequestState& state) {
-  EngineCoreOutput& output = AddOutput(state);
-  output.finish_reason = FinishReason::kError;
-  output.error = std::move(error);
+void Scheduler::FailRow(const ScheduledRow& row, const Status& error, RequestState& state) {
+  if (!state.is_aborted) {
+    EngineCoreOutput& output = AddOutput(state);
+    output.finish_reason = FinishReason::kError;
+    output.error = error;
+  }
   kv_->Forget(row.num_computed_tokens, state.blocks);
   End(state);
   ended_.push_back(state.request.id);

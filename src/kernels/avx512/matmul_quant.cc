@@ -85,36 +85,26 @@ QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, st
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
 
+// A tile's blocks in order.
 template <typename Codec>
 class TileReader {
  public:
-  TileReader(const MatmulQuantArgs& args, std::int64_t tile) {
-    const std::int64_t scale_bytes =
-        RoundUp(args.blocks / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile);
-    const std::int64_t tile_bytes =
-        scale_bytes + RoundUp(args.blocks * Codec::kFormat.code_bytes * kTile);
-    scales_ = reinterpret_cast<const std::uint8_t*>(args.tiles) + tile * tile_bytes;
-    codes_ = scales_ + scale_bytes;
-  }
+  TileReader(const MatmulQuantArgs& args, std::int64_t tile)
+      : block_(reinterpret_cast<const std::uint8_t*>(args.tiles) +
+               tile * (args.blocks / Codec::kBlocksEach) * kBlockBytes) {}
+
   QUIRE_INLINE void Load(std::int64_t block, Weights& out) const {
-    Codec::Load(codes_ + block * Codec::kFormat.code_bytes * kTile,
-                scales_ + block / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile,
-                static_cast<int>(block % Codec::kBlocksEach), out);
-  }
-  // Asks for the lines that lie kAhead bytes after a block's codes: of this tile, or of the scales
-  // and codes of the next one, which the processor does not foresee when tiles are short.
-  QUIRE_INLINE void Prefetch(std::int64_t block) const {
-    constexpr int kAhead = 2048;
-    constexpr int kBytes = Codec::kFormat.code_bytes * kTile;
-    const std::uint8_t* line = codes_ + block * kBytes + kAhead;
-    for (int i = 0; i < kBytes; i += 64) _mm_prefetch(line + i, _MM_HINT_T0);
+    const std::uint8_t* scales = block_ + block / Codec::kBlocksEach * kBlockBytes;
+    const int k = static_cast<int>(block % Codec::kBlocksEach);
+    Codec::Load(scales + kScaleBytes + k * kCodeBytes, scales, k, out);
   }
 
  private:
-  static std::int64_t RoundUp(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+  static constexpr std::int64_t kScaleBytes = Codec::kFormat.scale_bytes * kTile;
+  static constexpr std::int64_t kCodeBytes = Codec::kFormat.code_bytes * kTile;
+  static constexpr std::int64_t kBlockBytes = kScaleBytes + Codec::kBlocksEach * kCodeBytes;
 
-  const std::uint8_t* scales_;
-  const std::uint8_t* codes_;
+  const std::uint8_t* block_;
 };
 
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
@@ -137,7 +127,6 @@ void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   __m512 sum = _mm512_setzero_ps();
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
-    reader.Prefetch(b);
     reader.Load(b, weights);
     AddBlock<Codec, 1>(weights, RowsAt(args, b, 0), &sum);
   }

@@ -95,7 +95,7 @@ void Matmul(const MatmulQuantArgs& args) {
 
 template <typename Type>
 constexpr QuantKernel KernelOf() {
-  return {Matmul<Type>, nullptr, 1, 0, 0};
+  return {Matmul<Type>, nullptr, 1, Type::kBytes};
 }
 
 }  // namespace

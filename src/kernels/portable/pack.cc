@@ -269,23 +269,19 @@ struct PackIq4Xs {
 template <typename Packer, int N>
 void Pack(const PackArgs& args) {
   using Type = typename Packer::Type;
-  constexpr int kBlocksEach = Type::kValues / 32;
   constexpr int kCodeBytes = Packer::kFormat.code_bytes * N;
   constexpr int kScaleBytes = Packer::kFormat.scale_bytes * N;
-  auto* scale_area = reinterpret_cast<Byte*>(args.tile);
-  Byte* code_area = scale_area + (args.blocks * kScaleBytes + 63) / 64 * 64;
+  constexpr int kBlockBytes = kScaleBytes + Type::kValues / 32 * kCodeBytes;
+  auto* tile = reinterpret_cast<Byte*>(args.tile);
   if (args.outputs < N) {
-    std::memset(scale_area, 0, static_cast<std::size_t>(args.blocks * kScaleBytes));
-    std::memset(code_area, 0, static_cast<std::size_t>(args.blocks * kBlocksEach * kCodeBytes));
+    std::memset(tile, 0, static_cast<std::size_t>(args.blocks * kBlockBytes));
   }
-  for (std::int64_t b = 0; b < args.blocks; ++b) {
+  for (std::int64_t b = 0; b < args.blocks; ++b, tile += kBlockBytes) {
     for (int o = 0; o < args.outputs; ++o) {
       const auto* block =
           reinterpret_cast<const Byte*>(args.rows) + o * args.row_bytes + b * Type::kBytes;
-      const auto slot = [&](int k) {
-        return Slot<N>{code_area + (b * kBlocksEach + k) * kCodeBytes + o * 4};
-      };
-      Packer::template Pack<N>(block, slot, ScaleSlot<N>{scale_area + b * kScaleBytes, o});
+      const auto slot = [&](int k) { return Slot<N>{tile + kScaleBytes + k * kCodeBytes + o * 4}; };
+      Packer::template Pack<N>(block, slot, ScaleSlot<N>{tile, o});
     }
   }
 }
@@ -295,8 +291,8 @@ void SetPack(CpuTable& table, DType type) {
   QuantKernel& kernel = table.quant[static_cast<int>(type)];
   kernel.pack = Pack<Packer, N>;
   kernel.tile_outputs = N;
-  kernel.tile_scale_bytes = Packer::kFormat.scale_bytes * N;
-  kernel.tile_code_bytes = Packer::kFormat.code_bytes * N * Packer::Type::kValues / 32;
+  kernel.tile_block_bytes =
+      N * (Packer::kFormat.code_bytes * Packer::Type::kValues / 32 + Packer::kFormat.scale_bytes);
 }
 
 template <int N>

@@ -1,0 +1,142 @@
+#include "engine/input.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rng.h"
+#include "base/strings.h"
+
+namespace quire {
+namespace {
+
+std::uint64_t SeedOf(std::int64_t engine_seed, std::uint64_t number) {
+  const auto key = static_cast<std::uint64_t>(engine_seed);
+  const auto words =
+      Philox({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32), 0, 0},
+             {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+  return (std::uint64_t{words[0]} << 32) | words[1];
+}
+
+}  // namespace
+
+InputProcessor::InputProcessor(Options options, std::shared_ptr<const Tokenizer> tokenizer)
+    : options_(std::move(options)), tokenizer_(std::move(tokenizer)) {}
+
+Result<EngineRequest> InputProcessor::Prepare(PromptInput input, std::uint64_t number) const {
+  QUIRE_RETURN_IF_ERROR(
+      input.sampling.Validate(static_cast<int>(options_.vocab_size), options_.max_logprobs));
+  if (tokenizer_ == nullptr && !input.sampling.stop.empty()) {
+    return InvalidArgument("stop: the model has no tokenizer, so its output has no text");
+  }
+  EngineRequest request;
+  QUIRE_ASSIGN_OR_RETURN(request.prompt, Tokenize(input));
+  QUIRE_RETURN_IF_ERROR(FitToContext(input.sampling, request.prompt));
+  request.sampling = input.sampling.Normalized();
+  QUIRE_RETURN_IF_ERROR(AddBadWords(request.sampling));
+
+  const int room = options_.max_model_len - static_cast<int>(request.prompt.size());
+  request.max_tokens = std::min(request.sampling.max_tokens.value_or(room), room);
+  if (options_.max_new_tokens) {
+    request.max_tokens = std::min(request.max_tokens, *options_.max_new_tokens);
+  }
+  request.sampling.max_tokens = request.max_tokens;
+  request.eos_token_ids = options_.eos_token_ids;
+  request.seed = request.sampling.seed.value_or(SeedOf(options_.seed, number));
+  request.priority = input.priority;
+  request.cache_salt = std::move(input.cache_salt);
+  request.arrival = std::chrono::steady_clock::now();
+  return request;
+}
+
+Result<std::vector<TokenId>> InputProcessor::Tokenize(PromptInput& input) const {
+  std::vector<TokenId> ids;
+  if (input.token_ids) {
+    ids = *std::move(input.token_ids);
+    if (ids.empty()) return InvalidArgument("prompt: must hold at least one token");
+    QUIRE_RETURN_IF_ERROR(CheckIds(ids));
+    return ids;
+  }
+  if (tokenizer_ == nullptr) {
+    return InvalidArgument("prompt: the model has no tokenizer, so it takes token ids only");
+  }
+  Result<std::vector<TokenId>> encoded = tokenizer_->Encode(
+      input.text, {.add_special_tokens = input.add_special_tokens, .parse_special = true});
+  if (!encoded.ok()) return encoded.status().With("prompt");
+  ids = *std::move(encoded);
+  if (ids.empty()) return InvalidArgument("prompt: must not be empty, no token results from it");
+  QUIRE_RETURN_IF_ERROR(CheckIds(ids));
+  return ids;
+}
+
+Status InputProcessor::CheckIds(const std::vector<TokenId>& ids) const {
+  for (const TokenId id : ids) {
+    if (id < 0 || id >= options_.vocab_size) {
+      return InvalidArgument(StrCat("prompt: token id ", id,
+                                    " is outside the vocabulary, ids are 0 to ",
+                                    options_.vocab_size - 1));
+    }
+  }
+  return {};
+}
+
+Status InputProcessor::FitToContext(const SamplingParams& sampling,
+                                    std::vector<TokenId>& ids) const {
+  const std::int64_t longest = options_.max_model_len - 1;
+  if (sampling.truncate_prompt_tokens) {
+    std::int64_t keep = *sampling.truncate_prompt_tokens;
+    if (keep < 0) {
+      const std::int64_t wanted = sampling.max_tokens.value_or(1);
+      keep = std::max<std::int64_t>(1, options_.max_model_len - wanted);
+    }
+    if (keep == 0) return InvalidArgument("truncate_prompt_tokens: must leave a token, got 0");
+    const auto size = static_cast<std::int64_t>(ids.size());
+    if (size > keep) ids.erase(ids.begin(), ids.begin() + (size - keep));
+  }
+  if (static_cast<std::int64_t>(ids.size()) > longest) {
+    return InvalidArgument(StrCat("prompt: has ", ids.size(), " tokens, but max_model_len is ",
+                                  options_.max_model_len,
+                                  " and one of them must be left to generate; shorten the prompt "
+                                  "or set truncate_prompt_tokens"));
+  }
+  return {};
+}
+
+Status InputProcessor::AddBadWords(SamplingParams& sampling) const {
+  if (sampling.bad_words.empty()) return {};
+  if (tokenizer_ == nullptr) {
+    return InvalidArgument("bad_words: the model has no tokenizer to read them with");
+  }
+  for (const std::string& word : sampling.bad_words) {
+    const std::string bare = word.substr(std::min(word.find_first_not_of(' '), word.size()));
+    if (bare.empty()) return InvalidArgument("bad_words: must not be blank");
+    for (const std::string& spelling : {bare, " " + bare}) {
+      Result<std::vector<TokenId>> ids =
+          tokenizer_->Encode(spelling, {.add_special_tokens = false, .parse_special = true});
+      if (!ids.ok()) return ids.status().With("bad_words");
+      const bool is_usable = !ids->empty() && std::ranges::all_of(*ids, [&](TokenId id) {
+        return id >= 0 && id < options_.vocab_size;
+      });
+      if (is_usable &&
+          std::ranges::find(sampling.bad_words_ids, *ids) == sampling.bad_words_ids.end()) {
+        sampling.bad_words_ids.push_back(*std::move(ids));
+      }
+    }
+  }
+  return {};
+}
+
+std::vector<EngineRequest> FanOut(EngineRequest request, RequestId first) {
+  const int count = request.sampling.n;
+  request.sampling.n = 1;
+  std::vector<EngineRequest> requests;
+  requests.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    requests.push_back(i + 1 < count ? request : std::move(request));
+    requests.back().id = RequestId(first.value() + i);
+    requests.back().seed += static_cast<std::uint64_t>(i);
+    if (i > 0) requests.back().sampling.prompt_logprobs.reset();  // the first one's tell all
+  }
+  return requests;
+}
+
+}  // namespace quire

@@ -1,0 +1,55 @@
+// From what a caller gives to what the scheduler takes: checks, tokens, limits, seeds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "config/engine_config.h"
+#include "config/model_facts.h"
+#include "engine/prompt.h"
+#include "request/request.h"
+#include "tokenizer/tokenizer.h"
+
+namespace quire {
+
+// Constant, so any thread may use one.
+class InputProcessor {
+ public:
+  struct Options {
+    std::int64_t vocab_size = 0;
+    std::int32_t max_model_len = 0;
+    int max_logprobs = 20;
+    std::int64_t seed = 0;
+    std::vector<TokenId> eos_token_ids;
+    std::optional<int> max_new_tokens;  // that any request may generate
+  };
+  // `tokenizer` is null for a model without one: prompts are then ids only.
+  InputProcessor(Options options, std::shared_ptr<const Tokenizer> tokenizer);
+
+  // The request of `input`, still without an id, with sampling.n as it was given. `number` counts
+  // the prompts of this engine: one without a seed gets a seed made of the engine's and its number,
+  // so that the same prompts in the same order give the same answers.
+  //
+  //   kInvalidArgument  names the field: sampling parameters, an empty prompt, ids out of range, a
+  //                     prompt that leaves no room to generate
+  Result<EngineRequest> Prepare(PromptInput input, std::uint64_t number) const;
+
+ private:
+  Result<std::vector<TokenId>> Tokenize(PromptInput& input) const;
+  Status CheckIds(const std::vector<TokenId>& ids) const;
+  Status FitToContext(const SamplingParams& sampling, std::vector<TokenId>& ids) const;
+  Status AddBadWords(SamplingParams& sampling) const;
+
+  const Options options_;
+  const std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+// The n requests of one prompt, with ids from `first` on; each samples one answer. Seeds count up
+// from the prompt's, so the first answer is that of n = 1.
+std::vector<EngineRequest> FanOut(EngineRequest request, RequestId first);
+
+}  // namespace quire

@@ -1,0 +1,145 @@
+#include "engine/input.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/testing.h"
+
+namespace quire {
+namespace {
+
+InputProcessor MakeProcessor(std::int32_t max_model_len = 16,
+                             const std::vector<std::string>& words = {}) {
+  return InputProcessor({.vocab_size = 300,
+                         .max_model_len = max_model_len,
+                         .max_logprobs = 20,
+                         .seed = 5,
+                         .eos_token_ids = {kTestEos},
+                         .max_new_tokens = std::nullopt},
+                        MakeTestTokenizer(words));
+}
+
+PromptInput Text(std::string text) {
+  PromptInput input;
+  input.text = std::move(text);
+  return input;
+}
+
+std::string Refusal(const InputProcessor& processor, PromptInput input) {
+  const auto prepared = processor.Prepare(std::move(input), 0);
+  if (prepared.ok()) return "accepted";
+  EXPECT_EQ(prepared.status().code(), Code::kInvalidArgument);
+  return prepared.status().message();
+}
+
+TEST(InputProcessor, RefusesPromptsWithoutATokenAndIdsOutOfRange) {
+  const InputProcessor processor = MakeProcessor();
+  EXPECT_NE(Refusal(processor, Text("")).find("prompt"), std::string::npos);
+  PromptInput input;
+  input.token_ids.emplace();
+  EXPECT_NE(Refusal(processor, input).find("prompt"), std::string::npos);
+  input.token_ids = {-1};
+  EXPECT_NE(Refusal(processor, input).find("-1"), std::string::npos);
+  input.token_ids = {300};
+  EXPECT_NE(Refusal(processor, input).find("0 to 299"), std::string::npos);
+}
+
+TEST(InputProcessor, NamesBothLengthsOfAPromptThatLeavesNoRoom) {
+  const InputProcessor processor = MakeProcessor(16);
+  EXPECT_TRUE(processor.Prepare(Text(std::string(15, 'a')), 0).ok());
+  const std::string message = Refusal(processor, Text(std::string(16, 'a')));
+  EXPECT_NE(message.find("16 tokens"), std::string::npos) << message;
+  EXPECT_NE(message.find("max_model_len is 16"), std::string::npos) << message;
+}
+
+TEST(InputProcessor, KeepsTheLastTokensOfATruncatedPrompt) {
+  const InputProcessor processor = MakeProcessor(16);
+  PromptInput input = Text("abcdefghijklmnopqrstuvwxyz");
+  input.sampling.truncate_prompt_tokens = 3;
+  EXPECT_EQ(processor.Prepare(input, 0)->prompt, (std::vector<TokenId>{'x', 'y', 'z'}));
+  input.sampling.truncate_prompt_tokens = -1;
+  input.sampling.max_tokens = 6;
+  const auto prepared = processor.Prepare(input, 0);
+  EXPECT_EQ(prepared->prompt.size(), 10U);
+  EXPECT_EQ(prepared->max_tokens, 6);
+}
+
+TEST(InputProcessor, LimitsTokensToTheContextAndTheModelsOwnMost) {
+  PromptInput input = Text("abcd");
+  input.sampling.max_tokens.reset();
+  EXPECT_EQ(MakeProcessor(16).Prepare(input, 0)->max_tokens, 12);
+  input.sampling.max_tokens = 100;
+  EXPECT_EQ(MakeProcessor(16).Prepare(input, 0)->max_tokens, 12);
+  const InputProcessor capped({.vocab_size = 300,
+                               .max_model_len = 16,
+                               .max_logprobs = 20,
+                               .seed = 0,
+                               .eos_token_ids = {},
+                               .max_new_tokens = 7},
+                              MakeTestTokenizer());
+  EXPECT_EQ(capped.Prepare(input, 0)->max_tokens, 7);
+}
+
+TEST(InputProcessor, SeedsWhatHasNoneFromTheEnginesSeedAndThePromptsNumber) {
+  const InputProcessor processor = MakeProcessor();
+  const std::uint64_t first = processor.Prepare(Text("a"), 0)->seed;
+  EXPECT_EQ(processor.Prepare(Text("a"), 0)->seed, first);
+  EXPECT_NE(processor.Prepare(Text("a"), 1)->seed, first);
+  PromptInput seeded = Text("a");
+  seeded.sampling.seed = 99;
+  EXPECT_EQ(processor.Prepare(seeded, 1)->seed, 99U);
+}
+
+TEST(InputProcessor, FansOutWithSeedsThatCountUp) {
+  const InputProcessor processor = MakeProcessor();
+  PromptInput input = Text("abc");
+  input.sampling.n = 3;
+  input.sampling.seed = 10;
+  input.sampling.prompt_logprobs = 2;
+  const auto requests = FanOut(*processor.Prepare(input, 0), RequestId(40));
+  ASSERT_EQ(requests.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(requests[i].id, RequestId(40 + static_cast<int>(i)));
+    EXPECT_EQ(requests[i].seed, 10 + i);
+    EXPECT_EQ(requests[i].sampling.n, 1);
+    EXPECT_EQ(requests[i].prompt.size(), 3U);
+    EXPECT_EQ(requests[i].sampling.prompt_logprobs.has_value(), i == 0);
+  }
+}
+
+TEST(InputProcessor, SpellsBadWordsWithAndWithoutALeadingBlank) {
+  const InputProcessor processor = MakeProcessor(16, {" no"});
+  PromptInput input = Text("a");
+  input.sampling.bad_words = {"no"};
+  const auto prepared = processor.Prepare(input, 0);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().message();
+  EXPECT_EQ(prepared->sampling.bad_words_ids,
+            (std::vector<std::vector<TokenId>>{{'n', 'o'}, {kFirstWordToken + 1}}));
+}
+
+TEST(InputProcessor, NamesTheSamplingFieldThatIsOutOfRange) {
+  PromptInput input = Text("a");
+  input.sampling.top_p = 0.0;
+  EXPECT_NE(Refusal(MakeProcessor(), input).find("top_p"), std::string::npos);
+  input = Text("a");
+  input.sampling.stop_token_ids = {999999};
+  EXPECT_NE(Refusal(MakeProcessor(), input).find("stop_token_ids"), std::string::npos);
+}
+
+TEST(InputProcessor, TakesIdsAloneWhereThereIsNoTokenizer) {
+  const InputProcessor processor({.vocab_size = 10,
+                                  .max_model_len = 16,
+                                  .max_logprobs = 20,
+                                  .seed = 0,
+                                  .eos_token_ids = {},
+                                  .max_new_tokens = std::nullopt},
+                                 nullptr);
+  EXPECT_NE(Refusal(processor, Text("hi")).find("tokenizer"), std::string::npos);
+  PromptInput input;
+  input.token_ids = {1, 2};
+  EXPECT_TRUE(processor.Prepare(input, 0).ok());
+  input.sampling.stop = {"x"};
+  EXPECT_NE(Refusal(processor, input).find("stop"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quire

@@ -1,0 +1,66 @@
+// What the output side keeps of one prompt while its answers grow.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/completion.h"
+#include "request/request.h"
+#include "tokenizer/tokenizer.h"
+
+namespace quire {
+
+// Made by whoever prepared the prompt, then owned by the output side. One thread at a time.
+class PromptRecord {
+ public:
+  // `requests` are the prompt's answers, as FanOut gave them. kInvalidArgument for stop strings
+  // that are too long. `tokenizer` may be null and outlives the record.
+  static Result<std::unique_ptr<PromptRecord>> Create(const Tokenizer* tokenizer,
+                                                      std::string request_id,
+                                                      std::span<const EngineRequest> requests);
+
+  const std::string& request_id() const { return request_id_; }
+  const std::vector<Completion>& completions() const { return completions_; }
+  bool is_finished() const { return num_finished_ == completions_.size(); }
+
+  void NoteQueued(std::chrono::steady_clock::time_point now) { times_.queued = now; }
+  // Answer `index` got into a step: for the first time, or again after a preemption.
+  void NoteScheduled(std::size_t index, std::chrono::steady_clock::time_point now);
+
+  // Takes in what one step brought to answer `index`. Gives true when a stop string ended it here,
+  // while the engine still goes on.
+  bool Append(std::size_t index, const EngineCoreOutput& output,
+              std::chrono::steady_clock::time_point now);
+
+  // Whether MakeOutput is due, by what came since its last call and the OutputKind.
+  bool has_report() const {
+    return has_news_ && (is_finished() || kind_ != OutputKind::kFinalOnly);
+  }
+  RequestOutput MakeOutput();
+
+  // The last output of a prompt that ends with an error, or with an abort where `error` is ok.
+  RequestOutput Fail(const Status& error);
+
+ private:
+  PromptRecord() = default;
+  RequestOutput Describe();
+
+  std::string request_id_;
+  OutputKind kind_ = OutputKind::kCumulative;
+  std::vector<TokenId> prompt_token_ids_;
+  std::vector<PositionLogprobs> prompt_logprobs_;
+  std::vector<Completion> completions_;
+  std::vector<bool> was_scheduled_;  // one an answer
+  std::size_t num_finished_ = 0;
+  int num_cached_tokens_ = 0;
+  RequestTimes times_;
+  Status error_;
+  bool has_news_ = false;
+  bool has_told_prompt_ = false;  // deltas give the prompt's ids once
+};
+
+}  // namespace quire

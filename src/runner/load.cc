@@ -1,0 +1,77 @@
+// From a path to a model that is ready to compute.
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runner/runner_state.h"
+
+namespace quire {
+namespace {
+
+bool ComputesFloat32(const EngineConfig& config) {
+  return config.model.effective_compute_dtype() == ComputeDtype::kFloat32;
+}
+
+// What the person at the keyboard asks for, so that every program and test obeys it alike.
+std::optional<std::string_view> WishedIsa() {
+  const char* wish = std::getenv("QUIRE_CPU_ISA");  // NOLINT(concurrency-mt-unsafe): read at start
+  if (wish == nullptr || *wish == '\0') return std::nullopt;
+  return wish;
+}
+
+std::string KvDtypeName(DType dtype) {
+  if (dtype == DType::kF32) return "float32";
+  return dtype == DType::kF16 ? "float16" : "bfloat16";
+}
+
+ModelFacts CollectFacts(const EngineConfig& config, const Checkpoint& checkpoint,
+                        const Model& model) {
+  ModelFacts facts;
+  facts.path = config.model.model;
+  facts.architecture = model.config().architecture;
+  facts.vocab_size = model.config().vocab_size;
+  facts.max_positions = model.config().max_positions;
+  facts.eos_token_ids = model.config().eos_token_ids;
+  facts.generation_config = checkpoint.generation_config();
+  facts.kv_spec = model.kv_spec();
+  facts.weight_bytes = model.weight_bytes();
+  return facts;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& config,
+                                                       const LoadProgress& progress) {
+  auto state = std::make_unique<State>();
+  QUIRE_ASSIGN_OR_RETURN(const kernels::CpuIsa isa, kernels::ChooseIsa(WishedIsa()));
+  state->table = kernels::MakeTable(isa);
+  state->pool = std::make_unique<ThreadPool>(
+      ThreadPoolOptions{.num_threads = config.parallel.threads, .pin = config.parallel.pin});
+  state->ctx = {.table = &state->table, .pool = state->pool.get(), .scratch = &state->scratch};
+
+  MapOptions map;
+  map.use_mmap = config.model.use_mmap;
+  map.lock = config.model.mlock;
+  map.prefetch = true;
+  QUIRE_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(config.model.model, map));
+  QUIRE_ASSIGN_OR_RETURN(const ModelConfig description,
+                         ReadModelConfig(*checkpoint, config.model.hf_overrides));
+  LoadOptions options;
+  options.precision =
+      ComputesFloat32(config) ? ops::MatmulPrecision::kFloat32 : ops::MatmulPrecision::kFast;
+  options.progress = progress;
+  QUIRE_ASSIGN_OR_RETURN(state->model, LoadModel(state->ctx, checkpoint, description, options));
+
+  state->facts = CollectFacts(config, *checkpoint, *state->model);
+  state->kv_dtype = KvCacheElementType(config);
+  state->facts.kv_dtype = KvDtypeName(state->kv_dtype);
+  state->facts.kv_element_bytes = state->kv_dtype == DType::kF32 ? 4 : 2;
+  state->facts.num_threads = state->pool->num_threads();
+  state->facts.isa = std::string(kernels::ToString(isa));
+  state->sampler = std::make_unique<Sampler>(static_cast<std::int32_t>(state->facts.vocab_size));
+  return std::unique_ptr<ModelRunner>(new ModelRunner(std::move(state)));
+}
+
+}  // namespace quire

@@ -1,0 +1,61 @@
+#include "runner/paged_kv_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quire {
+namespace {
+
+std::size_t PageBytes(const Shape& shape, DType dtype) {
+  return static_cast<std::size_t>(shape.num_values()) * (dtype == DType::kF32 ? 4U : 2U);
+}
+
+std::size_t NumLayers(const KvCacheSpec& spec) {
+  std::int32_t last = -1;
+  for (const KvGroupSpec& group : spec.groups) {
+    for (const std::int32_t layer : group.layers) last = std::max(last, layer);
+  }
+  return static_cast<std::size_t>(last + 1);
+}
+
+}  // namespace
+
+DType KvCacheElementType(const EngineConfig& config) {
+  switch (config.cache.kv_cache_dtype) {
+    case KvCacheDtype::kFloat32:
+      return DType::kF32;
+    case KvCacheDtype::kFloat16:
+      return DType::kF16;
+    case KvCacheDtype::kBFloat16:
+      return DType::kBF16;
+    case KvCacheDtype::kAuto:
+      break;
+  }
+  const bool is_float32 = config.model.effective_compute_dtype() == ComputeDtype::kFloat32;
+  return is_float32 ? DType::kF32 : DType::kF16;
+}
+
+Result<PagedKvCache> PagedKvCache::Allocate(const KvCacheSpec& spec, std::int64_t num_blocks,
+                                            std::int32_t block_size, DType dtype) {
+  const Shape key_shape = {num_blocks, spec.num_kv_heads, block_size, spec.key_head_dim};
+  const Shape value_shape = {num_blocks, spec.num_kv_heads, block_size, spec.value_head_dim};
+  PagedKvCache pages;
+  pages.num_blocks_ = num_blocks;
+  for (std::int32_t i = 0; i < spec.num_buffers(); ++i) {
+    QUIRE_ASSIGN_OR_RETURN(Buffer keys, Buffer::Allocate(PageBytes(key_shape, dtype)));
+    QUIRE_ASSIGN_OR_RETURN(Buffer values, Buffer::Allocate(PageBytes(value_shape, dtype)));
+    pages.keys_.push_back(std::move(keys));
+    pages.values_.push_back(std::move(values));
+  }
+  pages.layers_.resize(NumLayers(spec));
+  for (const KvGroupSpec& group : spec.groups) {
+    for (std::size_t i = 0; i < group.layers.size(); ++i) {
+      ops::KvPages& layer = pages.layers_[static_cast<std::size_t>(group.layers[i])];
+      layer.k = TensorView(pages.keys_[i].data(), dtype, key_shape);
+      layer.v = TensorView(pages.values_[i].data(), dtype, value_shape);
+    }
+  }
+  return pages;
+}
+
+}  // namespace quire

@@ -1,0 +1,40 @@
+// The memory of the paged KV cache, and each layer's view of it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "config/engine_config.h"
+#include "config/kv_cache_spec.h"
+#include "ops/attention.h"
+#include "tensor/tensor.h"
+
+namespace quire {
+
+// The element type that `config` asks for. Auto is float16, whose rounding of keys and values is
+// far below that of quantized activations, and float32 where float32 is computed.
+DType KvCacheElementType(const EngineConfig& config);
+
+// Owns the pages of all layers. Layers of different KV groups share buffers: layer i of each group
+// lies in buffer i. Pages that are never written take no memory.
+class PagedKvCache {
+ public:
+  static Result<PagedKvCache> Allocate(const KvCacheSpec& spec, std::int64_t num_blocks,
+                                       std::int32_t block_size, DType dtype);
+  PagedKvCache() = default;
+
+  // One entry a model layer; layers without attention have empty views.
+  std::span<const ops::KvPages> layers() const { return layers_; }
+  std::int64_t num_blocks() const { return num_blocks_; }
+
+ private:
+  std::vector<Buffer> keys_;
+  std::vector<Buffer> values_;
+  std::vector<ops::KvPages> layers_;
+  std::int64_t num_blocks_ = 0;
+};
+
+}  // namespace quire
