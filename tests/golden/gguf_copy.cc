@@ -17,8 +17,6 @@
 namespace quire::golden {
 namespace {
 
-using quire::testing::GgufWriter;
-
 struct GgufTensor {
   std::string name;
   std::vector<std::uint64_t> dims;  // innermost first

@@ -244,7 +244,7 @@ TEST_P(TinyModelTest, AGgufOfItGivesTheReferencesLogits) {
   const auto checkpoint = Checkpoint::Open(path_, {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
   for (const bool is_split : {false, true}) {
-    const quire::testing::TempFolder folder;
+    const TempFolder folder;
     const auto path = WriteGgufCopy(**checkpoint, config, folder.Path(), is_split);
     ASSERT_TRUE(path.ok()) << path.status().message();
     const Result<std::unique_ptr<Rig>> rig = Rig::Create(*path, {});
