@@ -75,16 +75,15 @@ Status MeasureWindow(Llm& llm, std::span<const TokenId> ids, PerplexityResult& r
   WindowLikelihood window;
   const auto half = static_cast<std::int64_t>(ids.size()) / 2;
   const auto last = static_cast<std::int64_t>(ids.size()) - 1;
-  const Status status =
-      llm.EvaluateLogits(ids, [&](std::int64_t row, std::span<const float> logits) {
-        if (row == last) return;
-        const double nll = NegativeLogLikelihood(logits, ids[static_cast<std::size_t>(row) + 1]);
-        result.all.Add(nll);
-        window.nll_all += nll;
-        if (row < half) return;
-        result.second_half.Add(nll);
-        window.nll_second_half += nll;
-      });
+  Status status = llm.EvaluateLogits(ids, [&](std::int64_t row, std::span<const float> logits) {
+    if (row == last) return;
+    const double nll = NegativeLogLikelihood(logits, ids[static_cast<std::size_t>(row) + 1]);
+    result.all.Add(nll);
+    window.nll_all += nll;
+    if (row < half) return;
+    result.second_half.Add(nll);
+    window.nll_second_half += nll;
+  });
   result.windows.push_back(window);
   return status;
 }

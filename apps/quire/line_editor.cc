@@ -69,9 +69,11 @@ std::string ReplaceAll(std::string_view text, std::string_view from, std::string
 
 // libedit shows what the locale can hold; only UTF-8 holds what models say.
 void UseUtf8Locale() {
+  // NOLINTBEGIN(concurrency-mt-unsafe): the other threads compute, and read no locale
   if (std::setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1) {
     std::setlocale(LC_CTYPE, "C.UTF-8");
   }
+  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 // Makes the file before libedit writes it, so that nobody else can ever read it.

@@ -53,6 +53,7 @@ const Command* FindCommand(std::string_view name) {
 
 Status UnknownCommand(std::string_view name) {
   std::vector<std::string> names;
+  names.reserve(kCommands.size());
   for (const Command& command : kCommands) names.emplace_back(command.name);
   const std::optional<std::string> nearest = NearestName(name, names);
   return InvalidArgument(StrCat("unknown command ", Printable(name), "; ",

@@ -155,12 +155,12 @@ Status ShowDecoding(const Tokenizer& tokenizer, const TokenizeOptions& options) 
 }
 
 // Adds the ids in `text`, which blanks, line ends, commas and brackets may separate.
-Status AddIds(std::string text, std::vector<TokenId>& ids) {
+Status AddIds(std::string_view text, std::vector<TokenId>& ids) {
   constexpr std::string_view kSeparators = ", \n\t\r[]";
   std::size_t at = 0;
-  while ((at = text.find_first_not_of(kSeparators, at)) != std::string::npos) {
+  while ((at = text.find_first_not_of(kSeparators, at)) != std::string_view::npos) {
     const std::size_t end = std::min(text.find_first_of(kSeparators, at), text.size());
-    const std::string_view item = std::string_view(text).substr(at, end - at);
+    const std::string_view item = text.substr(at, end - at);
     const std::optional<TokenId> id = ParseNumber<TokenId>(item);
     if (!id) return InvalidArgument(StrCat("must be token ids, got \"", Printable(item), "\""));
     ids.push_back(*id);
