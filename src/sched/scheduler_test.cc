@@ -79,5 +79,195 @@ TEST_F(SchedulerTest, ChunksBeforeTheLastGiveNothing) {
   EXPECT_EQ(outputs[0].new_tokens, std::vector<TokenId>{8});
 }
 
+TEST_F(SchedulerTest, APlanStaysAsItIsUntilTheNext) {
+  Make();
+  Add(RequestOf(1, Tokens(4), 1));
+  Add(RequestOf(2, Tokens(4, 500), 9));
+  const StepPlan& plan = scheduler_->Schedule();
+  scheduler_->Update(ResultOf(plan, 7));
+  EXPECT_EQ(plan.rows.size(), 2U);
+  EXPECT_TRUE(plan.finished.empty());
+  const std::uint64_t step_id = plan.step_id;
+  scheduler_->Schedule();
+  EXPECT_EQ(plan.step_id, step_id + 1);
+}
+
+TEST_F(SchedulerTest, PlansWithoutRowsRepeatWhatIsFinishedUntilAPlanHasRows) {
+  Make();
+  Add(RequestOf(1, Tokens(4), 1));
+  Turn();
+  const std::vector<RequestId> finished = {RequestId(1)};
+  EXPECT_EQ(scheduler_->Schedule().finished, finished);
+  EXPECT_EQ(scheduler_->Schedule().finished, finished);
+  Add(RequestOf(2, Tokens(4), 2));
+  const StepPlan& plan = scheduler_->Schedule();
+  EXPECT_EQ(plan.finished, finished);
+  scheduler_->Update(ResultOf(plan, 7));
+  EXPECT_TRUE(scheduler_->Schedule().finished.empty());
+}
+
+TEST_F(SchedulerTest, AResultOfAnotherStepFailsTheRequestsOfThisOne) {
+  Make();
+  Add(RequestOf(1, Tokens(4), 3));
+  StepResult result = ResultOf(scheduler_->Schedule(), 7);
+  result.step_id += 1;
+  const auto outputs = scheduler_->Update(result);
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].finish_reason, FinishReason::kError);
+  EXPECT_EQ(outputs[0].error.code(), Code::kInternal);
+  EXPECT_FALSE(scheduler_->has_unfinished());
+  scheduler_->CheckInvariants();
+}
+
+TEST_F(SchedulerTest, AResultWithTooFewOrTooManyTokensFailsItsRequestAlone) {
+  Make();
+  Add(RequestOf(1, Tokens(4), 3));
+  Add(RequestOf(2, Tokens(4, 500), 3));
+  Add(RequestOf(3, Tokens(4, 900), 3));
+  StepResult result = ResultOf(scheduler_->Schedule(), 7);
+  result.rows[0].tokens.clear();
+  result.rows[1].tokens = {7, 8};
+  const auto outputs = scheduler_->Update(result);
+  ASSERT_EQ(outputs.size(), 3U);
+  EXPECT_EQ(outputs[0].finish_reason, FinishReason::kError);
+  EXPECT_EQ(outputs[1].finish_reason, FinishReason::kError);
+  EXPECT_EQ(outputs[2].finish_reason, std::nullopt);
+  scheduler_->CheckInvariants();
+}
+
+TEST_F(SchedulerTest, AMissingRowFailsItsRequest) {
+  Make();
+  Add(RequestOf(1, Tokens(4), 3));
+  StepResult result = ResultOf(scheduler_->Schedule(), 7);
+  result.rows.clear();
+  EXPECT_EQ(scheduler_->Update(result)[0].finish_reason, FinishReason::kError);
+}
+
+TEST_F(SchedulerTest, FailAllEndsEveryRequestOnceAlsoOfAPlanThatWasNotComputed) {
+  Make();
+  Add(RequestOf(1, Tokens(20), 3));
+  scheduler_->Schedule();
+  Add(RequestOf(2, Tokens(4), 3));
+  scheduler_->Abort(RequestId(1));
+  scheduler_->FailAll(Internal("the device is gone"));
+  const auto outputs = scheduler_->TakeOutputs();
+  ASSERT_EQ(outputs.size(), 2U);
+  EXPECT_EQ(outputs[0].finish_reason, FinishReason::kAbort);
+  EXPECT_EQ(outputs[1].id, RequestId(2));
+  EXPECT_EQ(outputs[1].error.message(), "the device is gone");
+  EXPECT_FALSE(scheduler_->has_unfinished());
+  scheduler_->CheckInvariants();
+  // What was not computed is not found either, and the worker is told to forget.
+  Add(RequestOf(3, Tokens(20), 3));
+  const StepPlan& plan = scheduler_->Schedule();
+  EXPECT_EQ(plan.rows[0].num_computed_tokens, 0);
+  EXPECT_EQ(plan.finished, std::vector<RequestId>{RequestId(1)});
+}
+
+TEST_F(SchedulerTest, AnAbortedRequestKeepsItsBlocksUntilTheStepIsDone) {
+  Make();
+  Add(RequestOf(1, Tokens(8), 3));
+  const StepResult result = ResultOf(scheduler_->Schedule(), 7);
+  scheduler_->Abort(RequestId(1));
+  EXPECT_EQ(scheduler_->stats().num_used_blocks, 2);
+  EXPECT_TRUE(scheduler_->has_unfinished());
+  const auto outputs = scheduler_->Update(result);
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].finish_reason, FinishReason::kAbort);
+  EXPECT_TRUE(outputs[0].new_tokens.empty());
+  EXPECT_EQ(scheduler_->stats().num_used_blocks, 0);
+}
+
+TEST_F(SchedulerTest, LogprobsComeWithTheirTokensAndStopWithThem) {
+  Make();
+  EngineRequest request = RequestOf(1, Tokens(4), 9);
+  request.sampling.logprobs = 1;
+  Add(std::move(request));
+  StepResult result = ResultOf(scheduler_->Schedule(), 7);
+  result.rows[0].logprobs = {{{{7, -1.0F, 1}}}};
+  result.rows[0].draft_tokens = {2, 8};
+  auto outputs = scheduler_->Update(result);
+  ASSERT_EQ(outputs[0].new_logprobs.size(), 1U);
+  EXPECT_EQ(outputs[0].new_logprobs[0].entries[0].token, 7);
+  result = ResultOf(scheduler_->Schedule(), 7);
+  result.rows[0].tokens = {2, 8, 9};
+  result.rows[0].logprobs.resize(3);
+  outputs = scheduler_->Update(result);
+  EXPECT_EQ(outputs[0].new_tokens, std::vector<TokenId>{2});
+  EXPECT_EQ(outputs[0].new_logprobs.size(), 1U);
+}
+
+TEST_F(SchedulerTest, PromptLogprobsOfAllChunksComeInOrderBehindAnEmptyOne) {
+  SchedulerConfig config = SmallConfig();
+  config.options.max_num_batched_tokens = 4;
+  Make(config);
+  EngineRequest request = RequestOf(1, Tokens(6), 2);
+  request.sampling.prompt_logprobs = 0;
+  Add(std::move(request));
+  const auto turn = [&] {
+    const StepPlan& plan = scheduler_->Schedule();
+    StepResult result = ResultOf(plan, 7);
+    for (int j = 0; j < plan.rows[0].num_new_tokens; ++j) {
+      const TokenId position = plan.rows[0].num_computed_tokens + 1 + j;
+      result.rows[0].prompt_logprobs.push_back({{{position, 0.0F, 1}}});
+    }
+    return scheduler_->Update(result);
+  };
+  EXPECT_TRUE(turn().empty());
+  const auto outputs = turn();
+  const auto& logprobs = outputs[0].new_prompt_logprobs;
+  ASSERT_EQ(logprobs.size(), 6U);
+  EXPECT_TRUE(logprobs[0].entries.empty());
+  for (std::size_t p = 1; p < 6; ++p) {
+    EXPECT_EQ(logprobs[p].entries[0].token, static_cast<TokenId>(p));
+  }
+  EXPECT_TRUE(turn()[0].new_prompt_logprobs.empty());
+}
+
+TEST_F(SchedulerTest, TheSameIdTwiceIsRefusedWhileTheFirstLives) {
+  Make();
+  Add(RequestOf(1, Tokens(4), 1));
+  EXPECT_EQ(scheduler_->Add(RequestOf(1, Tokens(4), 1)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(scheduler_->stats().num_waiting, 1);
+}
+
+TEST_F(SchedulerTest, CountsHitsAtTheFirstAdmissionOnly) {
+  Make();
+  Add(RequestOf(1, Tokens(9), 1));
+  Turn();
+  Add(RequestOf(2, Tokens(9), 9));
+  Turn();
+  EXPECT_EQ(scheduler_->stats().prefix_queries, 18);
+  EXPECT_EQ(scheduler_->stats().prefix_hits, 8);
+  scheduler_->Pause(PauseMode::kPreempt);
+  scheduler_->Resume();
+  Turn();
+  EXPECT_EQ(scheduler_->stats().prefix_queries, 18);
+  EXPECT_EQ(scheduler_->stats().num_preemptions, 1);
+}
+
+TEST_F(SchedulerTest, RefusesOptionsThatContradictEachOtherOrThePool) {
+  const auto refusal = [](auto&& change) {
+    SchedulerConfig config = SmallConfig();
+    change(config);
+    const auto scheduler = Scheduler::Create(config);
+    return scheduler.ok() ? "" : scheduler.status().message();
+  };
+  EXPECT_EQ(refusal([](auto&) {}), "");
+  EXPECT_EQ(refusal([](auto& c) { c.options.max_num_seqs = 0; }),
+            "max_num_seqs: must be positive, got 0");
+  EXPECT_EQ(refusal([](auto& c) { c.options.max_num_batched_tokens = -1; }),
+            "max_num_batched_tokens: must be positive, got -1");
+  EXPECT_EQ(refusal([](auto& c) { c.options.max_long_partial_prefills = 2; }),
+            "max_long_partial_prefills: must be between 1 and max_num_partial_prefills, 1, got 2");
+  EXPECT_EQ(refusal([](auto& c) { c.options.enable_chunked_prefill = false; }),
+            "max_num_batched_tokens: must be at least max_model_len, 64, without chunked prefill, "
+            "got 32");
+  EXPECT_EQ(refusal([](auto& c) { c.num_blocks = 16; }),
+            "num_blocks: one request of max_model_len, 64 tokens, needs 16 KV blocks, the cache "
+            "has 15");
+  EXPECT_EQ(refusal([](auto& c) { c.num_blocks = 17; }), "");
+}
+
 }  // namespace
 }  // namespace quire
