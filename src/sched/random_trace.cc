@@ -55,6 +55,7 @@ class Trace {
     std::vector<TokenId> tokens;
     FinishReason reason = FinishReason::kLength;
     std::vector<TokenId> given;
+    int num_prompt_tokens = 0;
     std::size_t num_prompt_logprobs = 0;
     bool may_fail = false;
     bool is_aborted = false;
@@ -146,6 +147,7 @@ class Trace {
   // The request's tokens by the model and by the rules of stopping, written out once more.
   Expected Alone(const EngineRequest& request) const {
     Expected expected;
+    expected.num_prompt_tokens = static_cast<int>(request.prompt.size());
     std::uint64_t word = 0;
     for (const TokenId token : request.prompt) word = FakeWorker::WordOf(word, token);
     const int num_most = std::min(request.max_tokens,
@@ -207,7 +209,14 @@ class Trace {
 
   void CheckPartials(const StepPlan& plan) {
     int num_partial = 0;
-    for (const ScheduledRow& row : plan.rows) num_partial += row.samples ? 0 : 1;
+    int num_long = 0;
+    const int threshold = config_.options.long_prefill_token_threshold;
+    for (const ScheduledRow& row : plan.rows) {
+      if (row.samples) continue;
+      ++num_partial;
+      num_long += threshold > 0 && expected_[row.id].num_prompt_tokens > threshold ? 1 : 0;
+    }
+    if (num_long > config_.options.max_long_partial_prefills) Fail("too many long prefills");
     if (num_partial > config_.options.max_num_partial_prefills) Fail("too many partial prefills");
   }
 
