@@ -26,6 +26,7 @@ Result<std::span<const EngineCoreOutput>> EngineCore::Step() {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const StepPlan& plan = scheduler_->Schedule();
+  num_tokens_ = plan.num_tokens;
   admitted_.clear();
   for (const NewRequestData& data : plan.new_requests) admitted_.push_back(data.id);
   const auto scheduled = Clock::now();

@@ -45,6 +45,7 @@ class EngineCore {
   const StepTiming& last_timing() const { return timing_; }
   // The requests that the last step computed for the first time, or again after a preemption.
   std::span<const RequestId> last_admitted() const { return admitted_; }
+  std::int32_t last_num_tokens() const { return num_tokens_; }
   Executor& executor() { return *executor_; }
   Scheduler& scheduler() { return *scheduler_; }
 
@@ -56,6 +57,7 @@ class EngineCore {
   StepResult result_;  // kept for its memory
   StepTiming timing_;
   std::vector<RequestId> admitted_;
+  std::int32_t num_tokens_ = 0;
 };
 
 }  // namespace quire

@@ -80,10 +80,6 @@ class Llm {
 
  private:
   struct State;
-  static Result<std::unique_ptr<Llm>> Assemble(const EngineConfig& config,
-                                               const MachineMemory& memory,
-                                               std::unique_ptr<Executor> executor,
-                                               std::shared_ptr<const Tokenizer> tokenizer);
   explicit Llm(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

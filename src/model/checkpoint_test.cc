@@ -10,7 +10,6 @@ namespace quire {
 namespace {
 
 using ::testing::AllOf;
-using testing::GgufWriter;
 using ::testing::HasSubstr;
 using testing::SafetensorsOf;
 using ::testing::SizeIs;

@@ -12,7 +12,6 @@ namespace quire {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::GgufWriter;
 using ::testing::SizeIs;
 using testing::TempFolder;
 

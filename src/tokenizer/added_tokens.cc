@@ -49,6 +49,10 @@ void AddedTokens::Add(AddedToken token, std::string normalized) {
 }
 
 void AddedTokens::Finish() {
+  for (const AddedToken& token : tokens_) {
+    const AddedToken* shown = FindByContent(ShownText(token));
+    is_skipped_.push_back(shown != nullptr && shown->is_special);
+  }
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const AddedToken& token = tokens_[i];
     if (!token.is_matched) continue;
@@ -85,9 +89,9 @@ bool StartsWithWord(std::string_view text) {
   return !text.empty() && unicode::IsWord(FirstCodePoint(text).code);
 }
 
-// Where the white space at the end of `text` begins.
-std::size_t TrailingSpace(std::string_view text, std::size_t end) {
-  while (end > 0) {
+// Where the white space before `end` begins, but not before `first`.
+std::size_t TrailingSpace(std::string_view text, std::size_t first, std::size_t end) {
+  while (end > first) {
     const CodePoint point = LastCodePoint(text.substr(0, end));
     if (!unicode::IsWhiteSpace(point.code)) break;
     end -= point.length;
@@ -131,7 +135,7 @@ void AddedTokens::Split(std::string_view text, bool normalized, bool parse_speci
           (EndsWithWord(text.substr(0, begin)) || StartsWithWord(text.substr(end)))) {
         continue;
       }
-      if (token.strips_left) begin = std::max(TrailingSpace(text, begin), done);
+      if (token.strips_left) begin = TrailingSpace(text, done, begin);
       if (token.strips_right) end = LeadingSpace(text, end);
       if (done < begin) out.push_back({done, begin, -1});
       out.push_back({begin, end, match.value});

@@ -17,7 +17,7 @@ struct AddedToken {
   TokenId id = -1;
   std::string content;
   bool is_special = false;
-  bool strips_left = false;   // takes the white space before it along
+  bool strips_left = false;  // takes the white space before it along
   bool strips_right = false;
   bool is_single_word = false;
   bool is_normalized = true;  // looked for in the normalized text, by its normalized content
@@ -27,6 +27,8 @@ struct AddedToken {
 // Finds any of a set of texts at a place, the longest first.
 class TokenMatcher {
  public:
+  TokenMatcher() : nodes_(1) {}
+
   void Add(std::string_view text, int value);  // a text that stands there already keeps its value
   bool empty() const { return nodes_.size() == 1; }
   int longest_bytes() const { return longest_; }
@@ -61,7 +63,7 @@ class TokenMatcher {
   };
   int Child(int node, unsigned char byte) const;
 
-  std::vector<Node> nodes_{Node()};
+  std::vector<Node> nodes_;
   std::array<bool, 256> begins_{};
   int longest_ = 0;
 };
@@ -88,6 +90,10 @@ class AddedTokens {
   // The text that decoding shows: the normalized content for a token that is found by it.
   std::string_view ShownText(const AddedToken& token) const;
 
+  // Whether decoding without special tokens leaves it out. The original goes by the text that
+  // decoding shows, so a normalized special token may stay.
+  bool IsSkipped(const AddedToken& token) const { return is_skipped_[&token - tokens_.data()]; }
+
   // Cuts a text at the added tokens in it. `normalized`: those that are looked for after
   // normalization; else the others. Without `parse_special`, special tokens are taken as text.
   void Split(std::string_view text, bool normalized, bool parse_special,
@@ -103,6 +109,7 @@ class AddedTokens {
  private:
   std::vector<AddedToken> tokens_;
   std::vector<std::string> normalized_;  // of each token
+  std::vector<bool> is_skipped_;         // of each token
   std::unordered_map<TokenId, int> by_id_;
   std::unordered_map<std::string, int> by_content_;
   TokenMatcher plain_matcher_, normalized_matcher_;

@@ -79,11 +79,11 @@ class BpeModel final : public Model {
   bool PushBytes(std::string_view text, std::uint32_t start, std::vector<Symbol>& symbols) const;
 
   const Vocabulary& vocabulary_;
-  std::unique_ptr<const PairRules> pairs_;    // one of the two
+  std::unique_ptr<const PairRules> pairs_;  // one of the two
   std::unique_ptr<const PieceRules> pieces_;
   BpeOptions options_;
   TokenId unk_id_ = kNoToken;
-  std::array<TokenId, 256> byte_ids_;   // of single bytes, over bytes; else of "<0xNN>"
+  std::array<TokenId, 256> byte_ids_;  // of single bytes, over bytes; else of "<0xNN>"
   bool has_all_bytes_ = false;
 };
 

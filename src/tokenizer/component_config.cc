@@ -22,8 +22,7 @@ Result<std::unique_ptr<const Pattern>> ReadPattern(const Json& config) {
 Result<char32_t> RequireChar(const Json& config, std::string_view name) {
   QUIRE_ASSIGN_OR_RETURN(const std::string text, RequireString(config, name));
   if (CountCodePoints(text) != 1) {
-    return InvalidArgument(
-        StrCat(name, ": must be one character, got \"", Printable(text), "\""));
+    return InvalidArgument(StrCat(name, ": must be one character, got \"", Printable(text), "\""));
   }
   return FirstCodePoint(text).code;
 }

@@ -11,8 +11,8 @@
 
 namespace quire {
 
-inline constexpr int kMaxComponentDepth = 8;     // Sequences in Sequences
-inline constexpr int kMaxComponentCount = 256;   // parts of a Sequence
+inline constexpr int kMaxComponentDepth = 8;    // Sequences in Sequences
+inline constexpr int kMaxComponentCount = 256;  // parts of a Sequence
 
 // The pattern of a Split or Replace: {"String": …} or {"Regex": …}.
 Result<std::unique_ptr<const Pattern>> ReadPattern(const Json& config);

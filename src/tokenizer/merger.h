@@ -55,9 +55,9 @@ class Merger {
   template <typename Rules>
   void MergeByHeap(std::vector<Symbol>& word_symbols, const char* word, const Rules& rules);
 
-  std::vector<MergeRule> pairs_;          // of each symbol and the one after it
+  std::vector<MergeRule> pairs_;           // of each symbol and the one after it
   std::vector<std::int32_t> next_, prev_;  // linked list of the heap's way; -1: none
-  std::vector<std::uint64_t> heap_;       // rank in the upper half, symbol in the lower
+  std::vector<std::uint64_t> heap_;        // rank in the upper half, symbol in the lower
 };
 
 template <typename Rules>
@@ -107,7 +107,8 @@ void Merger::MergeByHeap(std::vector<Symbol>& word_symbols, const char* word, co
   }
   std::priority_queue queue(std::greater<std::uint64_t>(), std::move(heap_));
   const auto update = [&](std::int32_t i) {
-    pairs_[i] = next_[i] < 0 ? MergeRule() : rules.Find(word_symbols[i], word_symbols[next_[i]], word);
+    pairs_[i] =
+        next_[i] < 0 ? MergeRule() : rules.Find(word_symbols[i], word_symbols[next_[i]], word);
     if (pairs_[i].rank != MergeRule::kNone) {
       queue.push(std::uint64_t{pairs_[i].rank} << 32 | static_cast<std::uint32_t>(i));
     }

@@ -10,7 +10,8 @@ namespace quire::unicode {
 
 namespace {
 
-constexpr char32_t kHangulBase = 0xAC00, kLeadBase = 0x1100, kVowelBase = 0x1161, kTailBase = 0x11A7;
+constexpr char32_t kHangulBase = 0xAC00, kLeadBase = 0x1100, kVowelBase = 0x1161,
+                   kTailBase = 0x11A7;
 constexpr char32_t kLeadCount = 19, kVowelCount = 21, kTailCount = 28;
 constexpr char32_t kHangulCount = kLeadCount * kVowelCount * kTailCount;
 
@@ -70,9 +71,8 @@ void SortMarks(std::u32string& codes) {
     }
     std::size_t end = at + 1;
     while (end < codes.size() && CombiningClass(codes[end]) != 0) ++end;
-    std::stable_sort(codes.begin() + at, codes.begin() + end, [](char32_t a, char32_t b) {
-      return CombiningClass(a) < CombiningClass(b);
-    });
+    std::stable_sort(codes.begin() + at, codes.begin() + end,
+                     [](char32_t a, char32_t b) { return CombiningClass(a) < CombiningClass(b); });
     at = end;
   }
 }
@@ -80,8 +80,7 @@ void SortMarks(std::u32string& codes) {
 // What two code points compose into; 0 where they do not.
 char32_t Compose(char32_t first, char32_t second) {
   if (first - kLeadBase < kLeadCount && second - kVowelBase < kVowelCount) {
-    return kHangulBase +
-           ((first - kLeadBase) * kVowelCount + (second - kVowelBase)) * kTailCount;
+    return kHangulBase + ((first - kLeadBase) * kVowelCount + (second - kVowelBase)) * kTailCount;
   }
   if (IsHangulSyllable(first) && (first - kHangulBase) % kTailCount == 0 &&
       second - kTailBase - 1 < kTailCount - 1) {
@@ -97,9 +96,9 @@ char32_t Compose(char32_t first, char32_t second) {
 
 // Composes in place; `codes` is decomposed and sorted.
 void ComposeAll(std::u32string& codes) {
-  std::size_t length = 0;           // of the result so far
+  std::size_t length = 0;              // of the result so far
   std::size_t starter = codes.size();  // its index in the result; none yet
-  int last_class = -1;              // of the code point before, within the starter's marks
+  int last_class = -1;                 // of the code point before, within the starter's marks
   for (const char32_t code : codes) {
     const int combining = CombiningClass(code);
     if (starter < length && (last_class < combining || last_class == -1)) {

@@ -61,8 +61,8 @@ class PcrePattern final : public Pattern {
     bool has_last = false;
     std::size_t last_end = 0;
     while (at <= text.size()) {
-      const int count = pcre2_match(code_.get(), subject, text.size(), at, PCRE2_NO_UTF_CHECK,
-                                    match, context);
+      const int count =
+          pcre2_match(code_.get(), subject, text.size(), at, PCRE2_NO_UTF_CHECK, match, context);
       if (count == PCRE2_ERROR_NOMATCH) break;
       if (count < 0) {
         return ResourceExhausted(StrCat("regex: a match of ", text.size(),
@@ -115,8 +115,8 @@ Result<std::unique_ptr<const Pattern>> MakePcrePattern(std::string_view source) 
   if (code == nullptr) {
     PCRE2_UCHAR message[256];
     pcre2_get_error_message(error, message, sizeof message);
-    return InvalidArgument(StrCat("regex \"", Printable(source),
-                                  "\": ", reinterpret_cast<const char*>(message)));
+    return InvalidArgument(
+        StrCat("regex \"", Printable(source), "\": ", reinterpret_cast<const char*>(message)));
   }
   auto pattern = std::make_unique<PcrePattern>(code);
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without it the interpreter does the same

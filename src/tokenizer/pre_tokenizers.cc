@@ -16,7 +16,8 @@ bool IsNumeric(char32_t code) { return unicode::IsNumber(code); }
 
 // ASCII punctuation in the C locale's sense, and the categories P.
 bool IsPunctuation(char32_t code) {
-  if (code < 128) return code > 32 && code < 127 && !unicode::IsIn(code, unicode::kLetter | unicode::kNumber);
+  if (code < 128)
+    return code > 32 && code < 127 && !unicode::IsIn(code, unicode::kLetter | unicode::kNumber);
   return unicode::IsIn(code, unicode::kPunctuation);
 }
 
@@ -241,8 +242,8 @@ std::unique_ptr<const PreTokenizer> MakeByteLevel(bool add_prefix_space, bool us
 
 std::unique_ptr<const PreTokenizer> MakeDigits(bool is_individual) {
   return Named("digits",
-               MakeSplit(MakeCharPattern(IsNumeric), is_individual ? SplitBehavior::kIsolated
-                                                                   : SplitBehavior::kContiguous));
+               MakeSplit(MakeCharPattern(IsNumeric),
+                         is_individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous));
 }
 
 std::unique_ptr<const PreTokenizer> MakePunctuation(SplitBehavior behavior) {

@@ -41,28 +41,50 @@ struct LongName {
   std::string_view name, category;
 };
 constexpr std::array kLongNames = {
-    LongName{"letter", "L"},          LongName{"uppercaseletter", "Lu"},
-    LongName{"lowercaseletter", "Ll"}, LongName{"titlecaseletter", "Lt"},
-    LongName{"casedletter", "L&"},    LongName{"modifierletter", "Lm"},
-    LongName{"otherletter", "Lo"},    LongName{"mark", "M"},
-    LongName{"combiningmark", "M"},   LongName{"nonspacingmark", "Mn"},
-    LongName{"spacingmark", "Mc"},    LongName{"enclosingmark", "Me"},
-    LongName{"number", "N"},          LongName{"decimalnumber", "Nd"},
-    LongName{"letternumber", "Nl"},   LongName{"othernumber", "No"},
-    LongName{"punctuation", "P"},     LongName{"connectorpunctuation", "Pc"},
-    LongName{"dashpunctuation", "Pd"}, LongName{"openpunctuation", "Ps"},
-    LongName{"closepunctuation", "Pe"}, LongName{"initialpunctuation", "Pi"},
-    LongName{"finalpunctuation", "Pf"}, LongName{"otherpunctuation", "Po"},
-    LongName{"symbol", "S"},          LongName{"mathsymbol", "Sm"},
-    LongName{"currencysymbol", "Sc"}, LongName{"modifiersymbol", "Sk"},
-    LongName{"othersymbol", "So"},    LongName{"separator", "Z"},
-    LongName{"spaceseparator", "Zs"}, LongName{"lineseparator", "Zl"},
-    LongName{"paragraphseparator", "Zp"}, LongName{"other", "C"},
-    LongName{"control", "Cc"},        LongName{"format", "Cf"},
-    LongName{"unassigned", "Cn"},     LongName{"privateuse", "Co"},
-    LongName{"alpha", "Alphabetic"},  LongName{"upper", "Uppercase"},
-    LongName{"lower", "Lowercase"},   LongName{"punct", "P"},
-    LongName{"digit", "Nd"},          LongName{"cntrl", "Cc"},
+    LongName{"letter", "L"},
+    LongName{"uppercaseletter", "Lu"},
+    LongName{"lowercaseletter", "Ll"},
+    LongName{"titlecaseletter", "Lt"},
+    LongName{"casedletter", "L&"},
+    LongName{"modifierletter", "Lm"},
+    LongName{"otherletter", "Lo"},
+    LongName{"mark", "M"},
+    LongName{"combiningmark", "M"},
+    LongName{"nonspacingmark", "Mn"},
+    LongName{"spacingmark", "Mc"},
+    LongName{"enclosingmark", "Me"},
+    LongName{"number", "N"},
+    LongName{"decimalnumber", "Nd"},
+    LongName{"letternumber", "Nl"},
+    LongName{"othernumber", "No"},
+    LongName{"punctuation", "P"},
+    LongName{"connectorpunctuation", "Pc"},
+    LongName{"dashpunctuation", "Pd"},
+    LongName{"openpunctuation", "Ps"},
+    LongName{"closepunctuation", "Pe"},
+    LongName{"initialpunctuation", "Pi"},
+    LongName{"finalpunctuation", "Pf"},
+    LongName{"otherpunctuation", "Po"},
+    LongName{"symbol", "S"},
+    LongName{"mathsymbol", "Sm"},
+    LongName{"currencysymbol", "Sc"},
+    LongName{"modifiersymbol", "Sk"},
+    LongName{"othersymbol", "So"},
+    LongName{"separator", "Z"},
+    LongName{"spaceseparator", "Zs"},
+    LongName{"lineseparator", "Zl"},
+    LongName{"paragraphseparator", "Zp"},
+    LongName{"other", "C"},
+    LongName{"control", "Cc"},
+    LongName{"format", "Cf"},
+    LongName{"unassigned", "Cn"},
+    LongName{"privateuse", "Co"},
+    LongName{"alpha", "Alphabetic"},
+    LongName{"upper", "Uppercase"},
+    LongName{"lower", "Lowercase"},
+    LongName{"punct", "P"},
+    LongName{"digit", "Nd"},
+    LongName{"cntrl", "Cc"},
 };
 
 // A name without case, blanks, hyphens and underscores, as Oniguruma compares them.
@@ -104,8 +126,7 @@ class Translator {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }
   Status Fault(std::string_view what) const {
-    return InvalidArgument(
-        StrCat("regex \"", Printable(source_), "\": ", what, " at byte ", at_));
+    return InvalidArgument(StrCat("regex \"", Printable(source_), "\": ", what, " at byte ", at_));
   }
   void BeginAtom() { atom_ = out_.size(); }
 
@@ -122,8 +143,8 @@ class Translator {
   std::string_view source_;
   std::size_t at_ = 0;
   std::string out_;
-  std::size_t atom_ = 0;               // where the last atom begins in out_
-  std::vector<std::size_t> groups_;    // where the open groups begin in out_
+  std::size_t atom_ = 0;             // where the last atom begins in out_
+  std::vector<std::size_t> groups_;  // where the open groups begin in out_
 };
 
 Status Translator::TranslateOne() {
@@ -202,8 +223,8 @@ void Translator::TranslateInterval() {
   const std::string_view low = inside.substr(0, comma);
   const std::string_view high = comma == inside.npos ? low : inside.substr(comma + 1);
   const auto is_number = [](std::string_view text) {
-    return text.size() < 7 && std::all_of(text.begin(), text.end(),
-                                          [](char c) { return c >= '0' && c <= '9'; });
+    return text.size() < 7 &&
+           std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   };
   if (!is_number(low) || !is_number(high) || (low.empty() && high.empty())) {
     BeginAtom();
@@ -284,9 +305,10 @@ Result<std::string> Translator::ReadProperty() {
 // \uHHHH.
 Result<std::string> Translator::ReadCodePoint(int digits) {
   const std::string_view hex = source_.substr(std::min(at_ + 2, source_.size()), digits);
-  const bool is_hex = static_cast<int>(hex.size()) == digits &&
-                      std::all_of(hex.begin(), hex.end(),
-                                  [](char c) { return std::isxdigit(static_cast<unsigned char>(c)); });
+  const bool is_hex =
+      static_cast<int>(hex.size()) == digits && std::all_of(hex.begin(), hex.end(), [](char c) {
+        return std::isxdigit(static_cast<unsigned char>(c));
+      });
   if (!is_hex) return Fault("\\u without four hexadecimal digits");
   at_ += 2 + digits;
   return StrCat("\\x{", hex, "}");
@@ -354,9 +376,9 @@ Result<std::string> Translator::ReadClass(int depth) {
   ++at_;
   const bool is_negated = Peek() == '^';
   if (is_negated) ++at_;
-  std::string items;                  // of the set being read
-  std::vector<std::string> others;    // classes joined with it
-  std::vector<std::string> sets;      // finished ones, to be intersected
+  std::string items;                // of the set being read
+  std::vector<std::string> others;  // classes joined with it
+  std::vector<std::string> sets;    // finished ones, to be intersected
   for (bool is_first = true;; is_first = false) {
     if (at_ >= source_.size()) return Fault("[ without an end");
     const char c = Peek();

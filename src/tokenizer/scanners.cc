@@ -14,10 +14,10 @@ namespace {
 // What a code point is to the patterns, as bits.
 using Kinds = std::uint16_t;
 constexpr Kinds kLetter = 1, kNumber = 2, kSpace = 4, kNewline = 8, kMark = 16;
-constexpr Kinds kUpper = 32;       // Lu, Lt
-constexpr Kinds kLower = 64;       // Ll
-constexpr Kinds kUncased = 128;    // Lm, Lo, M
-constexpr Kinds kSymbol = 256;     // P, S
+constexpr Kinds kUpper = 32;     // Lu, Lt
+constexpr Kinds kLower = 64;     // Ll
+constexpr Kinds kUncased = 128;  // Lm, Lo, M
+constexpr Kinds kSymbol = 256;   // P, S
 
 constexpr Kinds KindsOfCategory(unicode::Category category) {
   using enum unicode::Category;
@@ -189,8 +189,8 @@ std::size_t ScanCl100k(std::string_view text, std::size_t at) {
     const Cursor first = cursor;
     cursor.Next();
     if (!(cursor.kinds & kWord)) {
-      const bool blank = first.byte() == ' ' && !cursor.is_end() &&
-                         !(cursor.kinds & (kSpace | kWord | kNumber));
+      const bool blank =
+          first.byte() == ' ' && !cursor.is_end() && !(cursor.kinds & (kSpace | kWord | kNumber));
       if (!blank && first.kinds & kSpace) return WhiteSpaceOrLines(text, at);
       cursor.SkipNone(kSpace | kWord | kNumber);
       cursor.SkipAny(kNewline);

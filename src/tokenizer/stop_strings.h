@@ -47,6 +47,7 @@ class StopStrings {
   void Insert(int stop_idx);
   void LinkFailures();
   int Step(int node, unsigned char byte) const;
+  std::size_t HeldBoundary() const;
 
   std::vector<std::string> stops_;
   std::vector<Node> nodes_;

@@ -41,8 +41,8 @@ class Metaspace final : public PreTokenizer {
  private:
   void AppendReplaced(std::string& text, std::string_view view, bool is_start) const {
     const bool has_it = view.starts_with(' ') || view.starts_with(replacement_);
-    const bool wants_it = scheme_ == PrependScheme::kAlways ||
-                          (scheme_ == PrependScheme::kFirst && is_start);
+    const bool wants_it =
+        scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && is_start);
     if (wants_it && !has_it) text += replacement_;
     for (const char c : view) {
       if (c == ' ') {

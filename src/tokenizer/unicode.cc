@@ -28,9 +28,8 @@ char32_t MapCase(std::span<const CaseRange> table, char32_t code) {
 
 const SpecialCase* FindSpecial(char32_t code) {
   const std::span<const SpecialCase> table(kSpecialCases, kSpecialCasesCount);
-  const auto found =
-      std::lower_bound(table.begin(), table.end(), code,
-                       [](const SpecialCase& s, char32_t c) { return s.code < c; });
+  const auto found = std::lower_bound(table.begin(), table.end(), code,
+                                      [](const SpecialCase& s, char32_t c) { return s.code < c; });
   return found != table.end() && found->code == code ? &*found : nullptr;
 }
 

@@ -11,8 +11,36 @@ namespace quire::unicode {
 
 // General categories, in the order of the tables.
 enum class Category : std::uint8_t {
-  kCn, kLu, kLl, kLt, kLm, kLo, kMn, kMc, kMe, kNd, kNl, kNo, kPc, kPd, kPs, kPe, kPi, kPf, kPo,
-  kSm, kSc, kSk, kSo, kZs, kZl, kZp, kCc, kCf, kCs, kCo,
+  kCn,
+  kLu,
+  kLl,
+  kLt,
+  kLm,
+  kLo,
+  kMn,
+  kMc,
+  kMe,
+  kNd,
+  kNl,
+  kNo,
+  kPc,
+  kPd,
+  kPs,
+  kPe,
+  kPi,
+  kPf,
+  kPo,
+  kSm,
+  kSc,
+  kSk,
+  kSo,
+  kZs,
+  kZl,
+  kZp,
+  kCc,
+  kCf,
+  kCs,
+  kCo,
 };
 
 // Sets of categories as bits.
@@ -33,9 +61,7 @@ inline constexpr CategorySet kOther = SetOf(Category::kCc, Category::kCo) | SetO
 inline std::uint8_t PropertiesOf(char32_t code) {
   return code > 0x10FFFF ? 0 : kPropertiesBlocks[kPropertiesIndex[code >> 7] << 7 | (code & 127)];
 }
-inline Category CategoryOf(char32_t code) {
-  return static_cast<Category>(PropertiesOf(code) & 31);
-}
+inline Category CategoryOf(char32_t code) { return static_cast<Category>(PropertiesOf(code) & 31); }
 inline bool IsIn(char32_t code, CategorySet set) { return set >> (PropertiesOf(code) & 31) & 1; }
 inline bool IsWhiteSpace(char32_t code) { return PropertiesOf(code) & 32; }
 // Letters and other alphabetic code points, marks, decimal digits, connectors: \w of a regex.

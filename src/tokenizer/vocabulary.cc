@@ -37,8 +37,8 @@ void Vocabulary::Grow() {
 
 Status Vocabulary::Add(std::string_view piece, TokenId id) {
   if (id < 0 || id > kMaxTokenId) {
-    return InvalidArgument(StrCat("token \"", Printable(piece), "\": id must be 0 to ", kMaxTokenId,
-                                  ", got ", id));
+    return InvalidArgument(
+        StrCat("token \"", Printable(piece), "\": id must be 0 to ", kMaxTokenId, ", got ", id));
   }
   if (text_.size() + piece.size() >= kAbsent) {
     return InvalidArgument("vocabulary: pieces take more than 4 GiB");

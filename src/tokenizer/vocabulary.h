@@ -53,8 +53,8 @@ class Vocabulary {
   std::size_t SlotOf(std::string_view piece) const;
 
   std::string text_;
-  std::vector<Entry> entries_;    // by id
-  std::vector<TokenId> slots_;    // open addressing; a power of two, at most half full
+  std::vector<Entry> entries_;  // by id
+  std::vector<TokenId> slots_;  // open addressing; a power of two, at most half full
   int num_pieces_ = 0;
   int longest_ = 0;
 };

@@ -23,8 +23,8 @@ std::optional<std::span<const TokenId>> WordCache::Find(std::string_view word,
   const std::size_t mask = entries_.size() - 1;
   for (std::size_t slot = hash & mask; entries_[slot].is_used; slot = (slot + 1) & mask) {
     const Entry& entry = entries_[slot];
-    if (entry.hash == hash && word == std::string_view(text_).substr(entry.text_start,
-                                                                     entry.text_length)) {
+    if (entry.hash == hash &&
+        word == std::string_view(text_).substr(entry.text_start, entry.text_length)) {
       return std::span(ids_).subspan(entry.ids_start, entry.num_ids);
     }
   }
@@ -51,9 +51,12 @@ void WordCache::Put(std::string_view word, std::uint64_t hash, std::span<const T
   const std::size_t mask = entries_.size() - 1;
   std::size_t slot = hash & mask;
   while (entries_[slot].is_used) slot = (slot + 1) & mask;
-  entries_[slot] = {hash, static_cast<std::uint32_t>(text_.size()),
-                    static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint16_t>(word.size()),
-                    static_cast<std::uint16_t>(ids.size()), true};
+  entries_[slot] = {hash,
+                    static_cast<std::uint32_t>(text_.size()),
+                    static_cast<std::uint32_t>(ids_.size()),
+                    static_cast<std::uint16_t>(word.size()),
+                    static_cast<std::uint16_t>(ids.size()),
+                    true};
   text_ += word;
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   ++num_used_;

@@ -17,82 +17,94 @@ constexpr int kTile = 16;
 
 using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as one lane
 
-// What a row of the panel has for one block.
+// Rows that meet a register of weights one after another, so that the four cycles of a dpbusd are
+// filled by the other three.
+constexpr int kRowsAtOnce = 4;
+
+// The panel's values of one block, from the first of the rows at hand.
 struct RowBlock {
   const std::int8_t* codes;
-  float scale;
+  const float* scales;
   const std::int32_t* negative_sums;  // [3], `stride` apart
   const float* scaled_sums;           // likewise
   std::int64_t stride;
 };
 
+// The dot product's start: minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
-QUIRE_INLINE __m512i Start(const RowBlock& row) {
+QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
   if constexpr (Codec::kOffsetBits < 0) {
     return _mm512_setzero_si512();
   } else {
-    const int which = Codec::kHalves ? kHalf : 2;
-    return _mm512_slli_epi32(_mm512_set1_epi32(row.negative_sums[which * row.stride]),
+    constexpr int kWhich = Codec::kHalves ? kHalf : 2;
+    return _mm512_slli_epi32(_mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]),
                              Codec::kOffsetBits);
   }
 }
 
-// sum += the products of groups [kBegin, kEnd), which are a sub-block.
-template <typename Codec, int kHalf, int kBegin, int kEnd>
-QUIRE_INLINE __m512 AddSub(const Weights& weights, const RowBlock& row, __m512 sum) {
-  const Quad* x = reinterpret_cast<const Quad*>(row.codes);
-  __m512i dot = Start<Codec, kHalf>(row);
+// sums[r] += the products of groups [kBegin, kEnd), which are a sub-block.
+template <typename Codec, int kRows, int kHalf, int kBegin, int kEnd>
+QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, __m512* sums) {
+  const Quad* x = reinterpret_cast<const Quad*>(rows.codes);
+  __m512i dots[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) dots[r] = Start<Codec, kHalf>(rows, r);
 #pragma GCC unroll 8
   for (int g = kBegin; g < kEnd; ++g) {
-    dot = _mm512_dpbusd_epi32(dot, weights.codes[g], _mm512_set1_epi32(x[g]));
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      dots[r] = _mm512_dpbusd_epi32(dots[r], weights.codes[g], _mm512_set1_epi32(x[8 * r + g]));
+    }
   }
-  const __m512 scale = _mm512_mul_ps(weights.scale[kHalf], _mm512_set1_ps(row.scale));
-  sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), scale, sum);
-  if constexpr (Codec::kHasMin) {
-    const int which = Codec::kHalves ? kHalf : 2;
-    sum = _mm512_fmadd_ps(weights.min[kHalf], _mm512_set1_ps(row.scaled_sums[which * row.stride]),
-                          sum);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    const __m512 scale = _mm512_mul_ps(weights.scale[kHalf], _mm512_set1_ps(rows.scales[r]));
+    sums[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[r]), scale, sums[r]);
+    if constexpr (Codec::kHasMin) {
+      constexpr int kWhich = Codec::kHalves ? kHalf : 2;
+      const __m512 scaled = _mm512_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
+      sums[r] = _mm512_fmadd_ps(weights.min[kHalf], scaled, sums[r]);
+    }
   }
-  return sum;
 }
 
-template <typename Codec>
-QUIRE_INLINE __m512 AddBlock(const Weights& weights, const RowBlock& row, __m512 sum) {
+template <typename Codec, int kRows>
+QUIRE_INLINE void AddBlock(const Weights& weights, const RowBlock& rows, __m512* sums) {
   if constexpr (Codec::kHalves) {
-    sum = AddSub<Codec, 0, 0, 4>(weights, row, sum);
-    return AddSub<Codec, 1, 4, 8>(weights, row, sum);
+    AddSub<Codec, kRows, 0, 0, 4>(weights, rows, sums);
+    AddSub<Codec, kRows, 1, 4, 8>(weights, rows, sums);
   } else {
-    return AddSub<Codec, 0, 0, 8>(weights, row, sum);
+    AddSub<Codec, kRows, 0, 0, 8>(weights, rows, sums);
   }
 }
 
-QUIRE_INLINE RowBlock RowAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
+QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
   return {args.x.codes + (block * args.rows + row) * kQuantValues,
-          args.x.scales[block * args.rows + row],
+          args.x.scales + block * args.rows + row,
           args.x.negative_sums + 3 * block * args.rows + row,
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
 
+// A tile's blocks in order.
 template <typename Codec>
 class TileReader {
  public:
-  TileReader(const MatmulQuantArgs& args, std::int64_t tile) {
-    const std::int64_t code_bytes = args.blocks * Codec::kFormat.code_bytes * kTile;
-    const std::int64_t scale_bytes =
-        args.blocks / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile;
-    const std::int64_t tile_bytes = (code_bytes + scale_bytes + 63) / 64 * 64;
-    codes_ = reinterpret_cast<const std::uint8_t*>(args.tiles) + tile * tile_bytes;
-    scales_ = codes_ + code_bytes;
-  }
+  TileReader(const MatmulQuantArgs& args, std::int64_t tile)
+      : block_(reinterpret_cast<const std::uint8_t*>(args.tiles) +
+               tile * (args.blocks / Codec::kBlocksEach) * kBlockBytes) {}
+
   QUIRE_INLINE void Load(std::int64_t block, Weights& out) const {
-    Codec::Load(codes_ + block * Codec::kFormat.code_bytes * kTile,
-                scales_ + block / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile,
-                static_cast<int>(block % Codec::kBlocksEach), out);
+    const std::uint8_t* scales = block_ + block / Codec::kBlocksEach * kBlockBytes;
+    const int k = static_cast<int>(block % Codec::kBlocksEach);
+    Codec::Load(scales + kScaleBytes + k * kCodeBytes, scales, k, out);
   }
 
  private:
-  const std::uint8_t* codes_;
-  const std::uint8_t* scales_;
+  static constexpr std::int64_t kScaleBytes = Codec::kFormat.scale_bytes * kTile;
+  static constexpr std::int64_t kCodeBytes = Codec::kFormat.code_bytes * kTile;
+  static constexpr std::int64_t kBlockBytes = kScaleBytes + Codec::kBlocksEach * kCodeBytes;
+
+  const std::uint8_t* block_;
 };
 
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
@@ -116,7 +128,7 @@ void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    sum = AddBlock<Codec>(weights, RowAt(args, b, 0), sum);
+    AddBlock<Codec, 1>(weights, RowsAt(args, b, 0), &sum);
   }
   StoreSums(args, tile, 0, sum);
 }
@@ -130,9 +142,11 @@ void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    for (std::int64_t r = 0; r < args.rows; ++r) {
-      sums[r] = AddBlock<Codec>(weights, RowAt(args, b, r), sums[r]);
+    std::int64_t r = 0;
+    for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
+      AddBlock<Codec, kRowsAtOnce>(weights, RowsAt(args, b, r), sums + r);
     }
+    for (; r < args.rows; ++r) AddBlock<Codec, 1>(weights, RowsAt(args, b, r), sums + r);
   }
   for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile, r, sums[r]);
 }

@@ -1,0 +1,315 @@
+#include "engine/async_engine.h"
+
+#include <algorithm>
+#include <exception>
+#include <future>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "engine/assemble.h"
+#include "engine/engine_inbox.h"
+#include "engine/input.h"
+#include "engine/live_prompts.h"
+#include "engine/message_queue.h"
+#include "engine/output_thread.h"
+
+namespace quire {
+namespace {
+
+// What a caller handed in, on its way to an input thread.
+struct SubmittedPrompt {
+  std::string request_id;
+  LivePrompts::Admission admission;
+  PromptInput input;
+  OutputSink sink;
+};
+
+Status ShuttingDown() { return Status(Code::kUnavailable, "the engine is shutting down"); }
+
+// Of a prompt that never came to the scheduler.
+RequestOutput LastOutput(std::string request_id, Status error) {
+  RequestOutput output;
+  output.request_id = std::move(request_id);
+  output.is_finished = true;
+  output.error = std::move(error);
+  return output;
+}
+
+}  // namespace
+
+struct AsyncEngine::State {
+  explicit State(const AsyncOptions& options)
+      : submitted(options.max_queued), inbox(options.max_queued), output(live, inbox) {}
+
+  using Loader = std::function<Result<EngineParts>()>;
+  Status Start(Loader loader, int num_input_threads);
+
+  // Input threads.
+  void RunInput();
+  Status Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
+  void EndPrompt(RequestOutput output, OutputSink sink);
+
+  // Engine thread.
+  void RunEngine(const Loader& loader, std::promise<Status>& started);
+  void Loop();
+  void Begin(PreparedPrompt& prompt);
+  Status AddRequests(std::vector<EngineRequest>& requests);
+  void Abort(RequestRange requests);
+  void Step();
+  void Give(std::span<const EngineCoreOutput> outputs, std::span<const RequestId> admitted);
+  void Fail(Status status);
+
+  EngineParts parts;  // set before Start returns; core is the engine thread's alone
+  LivePrompts live;
+  MessageQueue<SubmittedPrompt> submitted;
+  EngineInbox inbox;
+
+  mutable Mutex mutex;
+  EngineStats stats QUIRE_GUARDED_BY(mutex);
+
+  std::optional<Status> failure;  // of the engine thread alone
+  OutputThread output;
+  std::vector<std::jthread> input_threads;
+  std::jthread engine_thread;
+};
+
+Status AsyncEngine::State::Start(Loader loader, int num_input_threads) {
+  std::promise<Status> started;
+  std::future<Status> outcome = started.get_future();
+  engine_thread =
+      std::jthread([this, loader = std::move(loader), promise = std::move(started)]() mutable {
+        RunEngine(loader, promise);
+      });
+  QUIRE_RETURN_IF_ERROR(outcome.get());
+  for (int i = 0; i < std::max(1, num_input_threads); ++i) {
+    input_threads.emplace_back([this] { RunInput(); });
+  }
+  return {};
+}
+
+// Input threads
+
+void AsyncEngine::State::RunInput() {
+  while (auto prompt = submitted.Pop()) {
+    PreparedPrompt prepared;
+    Status status;
+    try {
+      status = Prepare(*prompt, prepared);
+    } catch (const std::exception& error) {
+      status = Internal(StrCat("preparing the prompt: ", error.what()));
+    }
+    if (!status.ok()) {
+      EndPrompt(LastOutput(std::move(prompt->request_id), std::move(status)),
+                std::move(prompt->sink));
+    } else if (!inbox.PushPrompt(prepared)) {
+      EndPrompt(prepared.record->Fail(ShuttingDown()), std::move(prepared.sink));
+    }
+  }
+}
+
+Status AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const {
+  if (submitted.is_closed()) return ShuttingDown();
+  QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
+                         parts.input->Prepare(std::move(prompt.input), prompt.admission.number));
+  prepared.requests = FanOut(std::move(request), prompt.admission.requests.first);
+  QUIRE_ASSIGN_OR_RETURN(
+      prepared.record,
+      PromptRecord::Create(parts.tokenizer.get(), prompt.request_id, prepared.requests));
+  prepared.sink = std::move(prompt.sink);
+  return {};
+}
+
+void AsyncEngine::State::EndPrompt(RequestOutput last, OutputSink sink) {
+  output.Push(EndedPrompt{.output = std::move(last), .sink = std::move(sink)});
+}
+
+// Engine thread
+
+void AsyncEngine::State::RunEngine(const Loader& loader, std::promise<Status>& started) {
+  try {
+    Result<EngineParts> loaded = loader();
+    if (!loaded.ok()) return started.set_value(loaded.status());
+    parts = *std::move(loaded);
+  } catch (const std::exception& error) {
+    return started.set_value(Internal(StrCat("loading the model: ", error.what())));
+  }
+  started.set_value(Status());
+  Loop();
+}
+
+void AsyncEngine::State::Loop() {
+  EngineInbox::Contents contents;
+  while (true) {
+    const bool is_idle = failure || !parts.core->has_unfinished();
+    inbox.Take(is_idle, contents);
+    for (PreparedPrompt& prompt : contents.prompts) {
+      if (contents.is_closed) {
+        EndPrompt(prompt.record->Fail(ShuttingDown()), std::move(prompt.sink));
+      } else {
+        Begin(prompt);
+      }
+    }
+    if (contents.is_closed) break;
+    for (const RequestRange requests : contents.aborts) Abort(requests);
+    if (failure) continue;
+    try {
+      Step();
+    } catch (const std::exception& error) {
+      Fail(Internal(StrCat("a step failed: ", error.what())));
+    }
+  }
+  if (!failure) output.Push(EngineFailure{.status = ShuttingDown()});
+}
+
+void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
+  if (failure) return EndPrompt(prompt.record->Fail(*failure), std::move(prompt.sink));
+  if (live.IsAborted(prompt.record->request_id())) {
+    return EndPrompt(prompt.record->Fail(Status()), std::move(prompt.sink));
+  }
+  if (Status status = AddRequests(prompt.requests); !status.ok()) {
+    return EndPrompt(LastOutput(prompt.record->request_id(), std::move(status)),
+                     std::move(prompt.sink));
+  }
+  prompt.record->NoteQueued(std::chrono::steady_clock::now());
+  output.Push(BegunPrompt{.record = std::move(prompt.record), .sink = std::move(prompt.sink)});
+}
+
+Status AsyncEngine::State::AddRequests(std::vector<EngineRequest>& requests) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const RequestId first = RequestId(requests[0].id);
+    Status status = parts.core->Add(std::move(requests[i]));
+    if (status.ok()) continue;
+    Abort({.first = first, .count = static_cast<int>(i)});
+    return status;
+  }
+  return {};
+}
+
+void AsyncEngine::State::Abort(RequestRange requests) {
+  if (failure) return;
+  for (int i = 0; i < requests.count; ++i) {
+    parts.core->Abort(RequestId(requests.first.value() + i));
+  }
+}
+
+void AsyncEngine::State::Step() {
+  const auto outputs = parts.core->Step();
+  if (!outputs.ok()) return Fail(outputs.status());
+  Give(*outputs, parts.core->last_admitted());
+  const std::vector<EngineCoreOutput> others = parts.core->TakeOutputs();
+  if (!others.empty()) Give(others, {});
+  std::int64_t num_generated = 0;
+  for (const EngineCoreOutput& out : *outputs) {
+    num_generated += static_cast<std::int64_t>(out.new_tokens.size());
+  }
+  MutexLock lock(mutex);
+  stats.scheduler = parts.core->stats();
+  stats.timing = parts.core->last_timing();
+  ++stats.num_steps;
+  stats.num_computed_tokens += parts.core->last_num_tokens();
+  stats.num_generated_tokens += num_generated;
+}
+
+void AsyncEngine::State::Give(std::span<const EngineCoreOutput> outputs,
+                              std::span<const RequestId> admitted) {
+  if (outputs.empty() && admitted.empty()) return;
+  output.Push(StepOutputs{.time = std::chrono::steady_clock::now(),
+                          .admitted = {admitted.begin(), admitted.end()},
+                          .outputs = {outputs.begin(), outputs.end()}});
+}
+
+void AsyncEngine::State::Fail(Status status) {
+  QUIRE_LOG(kError) << "the engine stops: " << status.message();
+  live.Refuse(Status(Code::kUnavailable, StrCat("the engine has failed: ", status.message())));
+  output.Push(EngineFailure{.status = status});
+  failure = std::move(status);
+}
+
+// Callers
+
+AsyncEngine::AsyncEngine(std::unique_ptr<State> state) : state_(std::move(state)) {}
+AsyncEngine::~AsyncEngine() { Shutdown(std::chrono::milliseconds(0)); }
+
+Result<std::unique_ptr<AsyncEngine>> AsyncEngine::Create(const EngineConfig& config,
+                                                         const AsyncOptions& options,
+                                                         const LoadProgress& progress) {
+  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(options)));
+  QUIRE_RETURN_IF_ERROR(engine->state_->Start(
+      [&config, &progress] { return LoadEngine(config, progress); }, options.input_threads));
+  return engine;
+}
+
+Result<std::unique_ptr<AsyncEngine>> AsyncEngine::CreateOver(
+    const EngineConfig& config, const AsyncOptions& options, ExecutorFactory make_executor,
+    std::shared_ptr<const Tokenizer> tokenizer) {
+  QUIRE_RETURN_IF_ERROR(config.Validate());
+  const auto load = [&]() -> Result<EngineParts> {
+    QUIRE_ASSIGN_OR_RETURN(auto executor, make_executor());
+    return AssembleEngine(config, ReadMachineMemory(), std::move(executor), std::move(tokenizer));
+  };
+  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(options)));
+  QUIRE_RETURN_IF_ERROR(engine->state_->Start(load, options.input_threads));
+  return engine;
+}
+
+const ModelFacts& AsyncEngine::facts() const { return state_->parts.facts; }
+const EngineDecisions& AsyncEngine::decisions() const { return state_->parts.decisions; }
+bool AsyncEngine::has_tokenizer() const { return state_->parts.tokenizer != nullptr; }
+const Tokenizer& AsyncEngine::tokenizer() const {
+  QUIRE_CHECK(has_tokenizer()) << "the model has no tokenizer";
+  return *state_->parts.tokenizer;
+}
+const SamplingParams& AsyncEngine::sampling_defaults() const {
+  return state_->parts.sampling_defaults;
+}
+
+Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink sink) {
+  // A count out of range is refused with the other parameters, by an input thread.
+  const int count = std::clamp(input.sampling.n, 1, kMaxOutputs);
+  QUIRE_ASSIGN_OR_RETURN(const auto admission, state_->live.Admit(request_id, count));
+  SubmittedPrompt prompt = {.request_id = std::move(request_id),
+                            .admission = admission,
+                            .input = std::move(input),
+                            .sink = std::move(sink)};
+  if (state_->submitted.TryPush(prompt)) return {};
+  state_->live.Remove(prompt.request_id);
+  if (state_->submitted.is_closed()) return ShuttingDown();
+  return ResourceExhausted("too many prompts are waiting to be read; try again later");
+}
+
+void AsyncEngine::Abort(const std::string& request_id) {
+  const RequestRange requests = state_->live.Abort(request_id);
+  if (requests.count > 0) state_->inbox.PushAbort(requests);
+}
+
+void AsyncEngine::Shutdown(std::chrono::milliseconds grace) {
+  State& state = *state_;
+  state.live.Refuse(ShuttingDown());
+  if (grace.count() > 0) state.live.WaitUntilEmpty(std::chrono::steady_clock::now() + grace);
+  // From the first thread of a prompt's way to the last, so that each can still hand on.
+  state.submitted.Close();
+  for (std::jthread& thread : state.input_threads) {
+    if (thread.joinable()) thread.join();
+  }
+  state.inbox.Close();
+  if (state.engine_thread.joinable()) state.engine_thread.join();
+  state.output.Stop();
+}
+
+EngineStats AsyncEngine::stats() const {
+  const EndCounts ends = state_->output.counts();
+  MutexLock lock(state_->mutex);
+  EngineStats stats = state_->stats;
+  stats.num_finished = ends.num_finished;
+  stats.num_aborted = ends.num_aborted;
+  stats.num_failed = ends.num_failed;
+  return stats;
+}
+
+std::size_t AsyncEngine::num_live() const { return state_->live.size(); }
+
+}  // namespace quire

@@ -1,0 +1,98 @@
+// The engine on threads of its own: submit from anywhere, hear outputs as they come.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "config/engine_config.h"
+#include "config/model_facts.h"
+#include "engine/core.h"
+#include "engine/prompt.h"
+#include "engine/sizing.h"
+#include "exec/executor.h"
+#include "request/request.h"
+#include "sched/scheduler.h"
+#include "tokenizer/tokenizer.h"
+
+namespace quire {
+
+// Hears the outputs of one prompt, on the output thread. What it does there delays the outputs of
+// all prompts, so it hands on and returns; it may call Submit and Abort.
+using OutputSink = std::function<void(RequestOutput output)>;
+
+// What the engine is doing, as of its last step.
+struct EngineStats {
+  SchedulerStats scheduler;
+  StepTiming timing;
+  std::int64_t num_steps = 0;
+  std::int64_t num_computed_tokens = 0;   // those of preempted requests again
+  std::int64_t num_generated_tokens = 0;  // given out
+  std::int64_t num_finished = 0;          // answers that ended by themselves
+  std::int64_t num_aborted = 0;
+  std::int64_t num_failed = 0;
+};
+
+struct AsyncOptions {
+  int input_threads = 1;          // that check and tokenize prompts
+  std::size_t max_queued = 1024;  // prompts on their way to the scheduler before one is refused
+};
+
+// Threads: callers -> input threads (check, tokenize) -> engine thread (schedule, compute) ->
+// output thread (text, stop strings, sinks). Between them are bounded queues; a slow output thread
+// makes the engine wait, a slow client is its sink's affair.
+class AsyncEngine {
+ public:
+  static Result<std::unique_ptr<AsyncEngine>> Create(const EngineConfig& config,
+                                                     const AsyncOptions& options,
+                                                     const LoadProgress& progress);
+  // The same over an executor that `make_executor` gives on the engine thread; `tokenizer` may be
+  // null.
+  using ExecutorFactory = std::function<Result<std::unique_ptr<Executor>>()>;
+  static Result<std::unique_ptr<AsyncEngine>> CreateOver(
+      const EngineConfig& config, const AsyncOptions& options, ExecutorFactory make_executor,
+      std::shared_ptr<const Tokenizer> tokenizer);
+
+  // Shutdown(0).
+  ~AsyncEngine();
+  AsyncEngine(const AsyncEngine&) = delete;
+  AsyncEngine& operator=(const AsyncEngine&) = delete;
+
+  const ModelFacts& facts() const;
+  const EngineDecisions& decisions() const;
+  bool has_tokenizer() const;
+  const Tokenizer& tokenizer() const;  // only when has_tokenizer()
+  const SamplingParams& sampling_defaults() const;
+
+  // Hands a prompt to the engine. Any thread; never blocks.
+  //
+  //   kInvalidArgument    `request_id` belongs to a request that still runs
+  //   kResourceExhausted  max_queued prompts are on their way; the same call may pass later
+  //   kUnavailable        the engine is shutting down or has failed; the message says why
+  //
+  // On ok, `sink` hears outputs until one has is_finished set, which always comes. A prompt that
+  // cannot be served (too long, bad parameters, too many waiting) ends with `error` in it.
+  Status Submit(std::string request_id, PromptInput input, OutputSink sink);
+
+  // Ends a prompt in whatever state it is; its last output has FinishReason::kAbort. Unknown ids
+  // are passed over. Any thread.
+  void Abort(const std::string& request_id);
+
+  // Refuses new prompts from now on, lets those under way finish for up to `grace`, and ends the
+  // rest with kUnavailable; then all threads have ended. Any thread but the output thread, once.
+  void Shutdown(std::chrono::milliseconds grace);
+
+  EngineStats stats() const;
+  // Prompts submitted whose last output has not been heard yet.
+  std::size_t num_live() const;
+
+ private:
+  struct State;
+  explicit AsyncEngine(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace quire

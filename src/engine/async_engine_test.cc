@@ -1,0 +1,328 @@
+#include "engine/async_engine.h"
+
+#include <map>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/mutex.h"
+#include "base/strings.h"
+#include "engine/testing.h"
+#include "exec/null_executor.h"
+
+namespace quire {
+namespace {
+
+constexpr int kVocab = 300;
+
+EngineConfig SmallConfig() {
+  EngineConfig config;
+  config.model.model = "null";
+  config.model.generation_config = "vllm";
+  config.cache.num_gpu_blocks_override = 256;
+  config.scheduler.max_num_seqs = 16;
+  config.scheduler.max_num_batched_tokens = 64;
+  return config;
+}
+
+// Answers with a letter of the request's own, 30 times unless told otherwise.
+TokenId Letter(RequestId id, std::int32_t /*output_idx*/) {
+  return static_cast<TokenId>('a' + id.value() % 26);
+}
+
+std::unique_ptr<AsyncEngine> MakeEngine(EngineConfig config = SmallConfig(),
+                                        AsyncOptions options = {},
+                                        NullExecutor::Script script = Letter) {
+  auto engine = AsyncEngine::CreateOver(
+      config, options,
+      [script]() -> Result<std::unique_ptr<Executor>> {
+        return std::unique_ptr<Executor>(
+            new NullExecutor(NullExecutor::SmallFacts(kVocab, 4096), script));
+      },
+      MakeTestTokenizer());
+  EXPECT_TRUE(engine.ok()) << engine.status().message();
+  return *std::move(engine);
+}
+
+PromptInput Text(std::string text, int max_tokens = 30) {
+  PromptInput input;
+  input.text = std::move(text);
+  input.sampling.max_tokens = max_tokens;
+  input.sampling.output_kind = OutputKind::kDelta;
+  return input;
+}
+
+// Collects what the sinks of many prompts hear.
+class Ears {
+ public:
+  OutputSink Sink() {
+    return [this](RequestOutput output) {
+      {
+        MutexLock lock(mutex_);
+        Heard& heard = heard_[output.request_id];
+        for (const CompletionOutput& answer : output.outputs) {
+          heard.text += answer.text;
+          heard.reason = answer.finish_reason;
+        }
+        if (output.is_finished) {
+          ++heard.num_ends;
+          ++num_ended_;
+          heard.error = output.error;
+          heard.times = output.times;
+        }
+        ++num_heard_;
+      }
+      changed_.notify_all();
+    };
+  }
+  struct Heard {
+    std::string text;
+    std::optional<FinishReason> reason;
+    Status error;
+    RequestTimes times;
+    int num_ends = 0;
+  };
+  bool WaitForEnds(int count) { return WaitFor(num_ended_, count); }
+  bool WaitForOutputs(int count) { return WaitFor(num_heard_, count); }
+  Heard Of(const std::string& id) {
+    MutexLock lock(mutex_);
+    return heard_[id];
+  }
+  int num_ended() {
+    MutexLock lock(mutex_);
+    return num_ended_;
+  }
+
+ private:
+  bool WaitFor(const int& value, int count) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    MutexLock lock(mutex_);
+    while (value < count) {
+      if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return value >= count;
+    }
+    return true;
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, Heard> heard_;
+  int num_ended_ = 0;
+  int num_heard_ = 0;
+};
+
+TEST(AsyncEngine, AnswersManyThreadsAtOnce) {
+  Ears ears;
+  const auto engine = MakeEngine();
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int i = 0; i < 25; ++i) {
+        const Status status =
+            engine->Submit(StrCat(caller, "-", i), Text("hello", 1 + i), ears.Sink());
+        EXPECT_TRUE(status.ok()) << status.message();
+      }
+    });
+  }
+  callers.clear();
+  ASSERT_TRUE(ears.WaitForEnds(100));
+  for (int caller = 0; caller < 4; ++caller) {
+    for (int i = 0; i < 25; ++i) {
+      const auto heard = ears.Of(StrCat(caller, "-", i));
+      EXPECT_EQ(heard.num_ends, 1);
+      ASSERT_EQ(heard.text.size(), static_cast<std::size_t>(1 + i));
+      EXPECT_EQ(heard.text, std::string(heard.text.size(), heard.text[0]));
+    }
+  }
+  EXPECT_EQ(engine->num_live(), 0U);
+  EXPECT_EQ(engine->stats().num_finished, 100);
+  EXPECT_EQ(engine->stats().num_generated_tokens, 4 * 25 * 26 / 2);
+}
+
+TEST(AsyncEngine, TellsWhenEachStageWasReached) {
+  Ears ears;
+  const auto engine = MakeEngine();
+  ASSERT_TRUE(engine->Submit("r", Text("hello", 3), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  const RequestTimes times = ears.Of("r").times;
+  ASSERT_TRUE(times.arrival && times.queued && times.scheduled && times.first_token &&
+              times.last_token);
+  EXPECT_LE(*times.arrival, *times.queued);
+  EXPECT_LE(*times.queued, *times.scheduled);
+  EXPECT_LE(*times.scheduled, *times.first_token);
+  EXPECT_LE(*times.first_token, *times.last_token);
+  EXPECT_EQ(times.num_preemptions, 0);
+}
+
+TEST(AsyncEngine, EndsARefusedPromptWithItsError) {
+  Ears ears;
+  const auto engine = MakeEngine();
+  ASSERT_TRUE(engine->Submit("long", Text(std::string(5000, 'x')), ears.Sink()).ok());
+  PromptInput bad = Text("x");
+  bad.sampling.n = -5;
+  ASSERT_TRUE(engine->Submit("bad", bad, ears.Sink()).ok());
+  ASSERT_TRUE(engine->Submit("good", Text("x", 2), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(3));
+  EXPECT_EQ(ears.Of("long").error.code(), Code::kInvalidArgument);
+  EXPECT_EQ(ears.Of("bad").error.code(), Code::kInvalidArgument);
+  EXPECT_TRUE(ears.Of("good").error.ok());
+  EXPECT_EQ(engine->stats().num_failed, 2);
+}
+
+TEST(AsyncEngine, RefusesAnIdThatIsAlive) {
+  Ears ears;
+  const auto engine = MakeEngine();
+  ASSERT_TRUE(engine->Submit("r", Text("x", 4000), ears.Sink()).ok());
+  EXPECT_EQ(engine->Submit("r", Text("y"), ears.Sink()).code(), Code::kInvalidArgument);
+  engine->Abort("r");
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  EXPECT_TRUE(engine->Submit("r", Text("z", 2), ears.Sink()).ok());
+  EXPECT_TRUE(ears.WaitForEnds(2));
+}
+
+TEST(AsyncEngine, EndsAbortedPromptsOnceInWhateverStateTheyAre) {
+  Ears ears;
+  EngineConfig config = SmallConfig();
+  config.scheduler.max_num_seqs = 4;  // most of them wait
+  const auto engine = MakeEngine(config);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(engine->Submit(StrCat(i), Text("hello", 4000), ears.Sink()).ok());
+    if (i % 2 == 1) engine->Abort(StrCat(i));  // perhaps before the engine has seen it
+  }
+  ASSERT_TRUE(ears.WaitForEnds(20));
+  for (int i = 0; i < 40; i += 2) engine->Abort(StrCat(i));
+  engine->Abort("never was");
+  ASSERT_TRUE(ears.WaitForEnds(40));
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(ears.Of(StrCat(i)).num_ends, 1);
+    EXPECT_EQ(ears.Of(StrCat(i)).reason, FinishReason::kAbort);
+  }
+  EXPECT_EQ(engine->stats().num_aborted, 40);
+  ASSERT_TRUE(engine->Submit("after", Text("x", 2), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(41));
+  EXPECT_EQ(engine->stats().scheduler.num_running, 0);
+  EXPECT_EQ(engine->stats().scheduler.num_used_blocks, 0);
+}
+
+TEST(AsyncEngine, StopStringsEndTheAnswerAndFreeItsBlocks) {
+  Ears ears;
+  const auto engine = MakeEngine(SmallConfig(), {}, [](RequestId, std::int32_t idx) {
+    return static_cast<TokenId>('a' + idx % 26);
+  });
+  PromptInput input = Text("x", 4000);
+  input.sampling.stop = {"fg"};
+  ASSERT_TRUE(engine->Submit("r", input, ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  EXPECT_EQ(ears.Of("r").text, "abcde");
+  EXPECT_EQ(ears.Of("r").reason, FinishReason::kStop);
+  EXPECT_EQ(engine->stats().num_finished, 1);
+  EXPECT_EQ(engine->stats().num_aborted, 0);
+}
+
+TEST(AsyncEngine, ASinkMaySubmitAndAbort) {
+  Ears ears;
+  const auto engine = MakeEngine();
+  const OutputSink chained = [&](RequestOutput output) {
+    if (!output.is_finished) return;
+    engine->Abort("nobody");
+    EXPECT_TRUE(engine->Submit("first", Text("y", 2), ears.Sink()).ok());  // the id is free again
+  };
+  ASSERT_TRUE(engine->Submit("first", Text("x", 2), chained).ok());
+  EXPECT_TRUE(ears.WaitForEnds(1));
+}
+
+TEST(AsyncEngine, ShutsDownWhilePromptsAreInEveryState) {
+  for (const int num_heard : {0, 1, 10}) {
+    Ears ears;
+    EngineConfig config = SmallConfig();
+    config.scheduler.max_num_seqs = 2;
+    auto engine = MakeEngine(config);
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_TRUE(engine->Submit(StrCat(i), Text("hello", 4000), ears.Sink()).ok());
+    }
+    ASSERT_TRUE(ears.WaitForOutputs(num_heard));
+    engine->Shutdown(std::chrono::milliseconds(0));
+    EXPECT_EQ(ears.num_ended(), 50);
+    EXPECT_EQ(ears.Of("49").error.code(), Code::kUnavailable);
+    EXPECT_EQ(engine->Submit("late", Text("x"), ears.Sink()).code(), Code::kUnavailable);
+  }
+}
+
+TEST(AsyncEngine, LetsRunningPromptsFinishWithinTheGrace) {
+  Ears ears;
+  auto engine = MakeEngine();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(engine->Submit(StrCat(i), Text("hello", 20), ears.Sink()).ok());
+  }
+  engine->Shutdown(std::chrono::seconds(60));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(ears.Of(StrCat(i)).text.size(), 20U);
+    EXPECT_TRUE(ears.Of(StrCat(i)).error.ok());
+  }
+}
+
+TEST(AsyncEngine, EndsWithoutEverHavingServed) { MakeEngine(); }
+
+TEST(AsyncEngine, RefusesWhenItsQueueIsFull) {
+  Ears ears;
+  AsyncOptions options;
+  options.max_queued = 1;
+  const auto engine = MakeEngine(SmallConfig(), options);
+  int num_accepted = 0;
+  bool was_refused = false;
+  for (int i = 0; i < 10000 && !was_refused; ++i) {
+    const Status status = engine->Submit(StrCat(i), Text("hello", 1), ears.Sink());
+    if (status.ok()) ++num_accepted;
+    was_refused = status.code() == Code::kResourceExhausted;
+  }
+  EXPECT_TRUE(was_refused);
+  EXPECT_TRUE(ears.WaitForEnds(num_accepted));
+}
+
+class BreakingExecutor : public NullExecutor {
+ public:
+  BreakingExecutor() : NullExecutor(SmallFacts(kVocab, 4096), Letter) {}
+  Status Execute(const StepPlan& plan, StepResult& out) override {
+    if (++num_steps_ >= 5) return Internal("the device is gone");
+    return NullExecutor::Execute(plan, out);
+  }
+
+ private:
+  int num_steps_ = 0;
+};
+
+TEST(AsyncEngine, FailsItsPromptsAndRefusesNewOnesWhenTheDeviceIsGone) {
+  Ears ears;
+  auto engine = *AsyncEngine::CreateOver(
+      SmallConfig(), {},
+      []() -> Result<std::unique_ptr<Executor>> {
+        return std::unique_ptr<Executor>(new BreakingExecutor);
+      },
+      MakeTestTokenizer());
+  ASSERT_TRUE(engine->Submit("r", Text("x", 4000), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  EXPECT_EQ(ears.Of("r").error.message(), "the device is gone");
+  const Status late = engine->Submit("s", Text("x"), ears.Sink());
+  EXPECT_EQ(late.code(), Code::kUnavailable);
+  EXPECT_NE(late.message().find("the device is gone"), std::string::npos);
+  engine->Abort("r");
+}
+
+TEST(AsyncEngine, SaysWhyItCannotStart) {
+  const auto engine = AsyncEngine::CreateOver(
+      SmallConfig(), {},
+      []() -> Result<std::unique_ptr<Executor>> { return NotFound("no such model"); }, nullptr);
+  ASSERT_FALSE(engine.ok());
+  EXPECT_EQ(engine.status().message(), "no such model");
+}
+
+TEST(AsyncEngine, TwoEnginesRunInOneProcess) {
+  Ears ears;
+  const auto first = MakeEngine();
+  const auto second = MakeEngine();
+  ASSERT_TRUE(first->Submit("a", Text("x", 10), ears.Sink()).ok());
+  ASSERT_TRUE(second->Submit("b", Text("x", 10), ears.Sink()).ok());
+  EXPECT_TRUE(ears.WaitForEnds(2));
+}
+
+}  // namespace
+}  // namespace quire

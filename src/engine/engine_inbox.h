@@ -1,0 +1,50 @@
+// What the engine thread hears from others: prepared prompts, aborts, the wish to end.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/live_prompts.h"
+#include "engine/prompt_record.h"
+#include "request/request.h"
+
+namespace quire {
+
+// A prompt that is ready for the scheduler, and what its outputs need.
+struct PreparedPrompt {
+  std::vector<EngineRequest> requests;
+  std::unique_ptr<PromptRecord> record;
+  std::function<void(RequestOutput)> sink;
+};
+
+// Many writers, one reader. Prompts are bounded by `capacity`, aborts by the prompts alive.
+class EngineInbox {
+ public:
+  explicit EngineInbox(std::size_t capacity) : capacity_(capacity) {}
+
+  // Waits for room. Gives the prompt back when the inbox is closed.
+  bool PushPrompt(PreparedPrompt& prompt) QUIRE_EXCLUDES(mutex_);
+  // Never waits.
+  void PushAbort(RequestRange requests) QUIRE_EXCLUDES(mutex_);
+  void Close() QUIRE_EXCLUDES(mutex_);
+
+  struct Contents {
+    std::vector<PreparedPrompt> prompts;
+    std::vector<RequestRange> aborts;
+    bool is_closed = false;
+  };
+  // Takes everything out into `contents`, whose memory is used again; with `may_wait` only once
+  // there is something or the inbox is closed.
+  void Take(bool may_wait, Contents& contents) QUIRE_EXCLUDES(mutex_);
+
+ private:
+  const std::size_t capacity_;
+  Mutex mutex_;
+  CondVar changed_;
+  Contents contents_ QUIRE_GUARDED_BY(mutex_);
+};
+
+}  // namespace quire

@@ -1,0 +1,63 @@
+#include "engine/live_prompts.h"
+
+#include <utility>
+
+#include "base/strings.h"
+
+namespace quire {
+
+Result<LivePrompts::Admission> LivePrompts::Admit(const std::string& request_id, int count) {
+  MutexLock lock(mutex_);
+  QUIRE_RETURN_IF_ERROR(refusal_);
+  const RequestRange requests = {.first = RequestId(next_request_), .count = count};
+  if (!live_.try_emplace(request_id, Live{.requests = requests}).second) {
+    return InvalidArgument(
+        StrCat("request_id: \"", Printable(request_id), "\" belongs to a request that still runs"));
+  }
+  next_request_ += count;
+  return Admission{.requests = requests, .number = next_number_++};
+}
+
+void LivePrompts::Remove(const std::string& request_id) {
+  bool is_empty = false;
+  {
+    MutexLock lock(mutex_);
+    live_.erase(request_id);
+    is_empty = live_.empty();
+  }
+  if (is_empty) emptied_.notify_all();
+}
+
+RequestRange LivePrompts::Abort(const std::string& request_id) {
+  MutexLock lock(mutex_);
+  const auto found = live_.find(request_id);
+  if (found == live_.end()) return {};
+  found->second.is_aborted = true;
+  return found->second.requests;
+}
+
+bool LivePrompts::IsAborted(const std::string& request_id) const {
+  MutexLock lock(mutex_);
+  const auto found = live_.find(request_id);
+  return found != live_.end() && found->second.is_aborted;
+}
+
+void LivePrompts::Refuse(Status why) {
+  MutexLock lock(mutex_);
+  if (refusal_.ok()) refusal_ = std::move(why);
+}
+
+std::size_t LivePrompts::size() const {
+  MutexLock lock(mutex_);
+  return live_.size();
+}
+
+bool LivePrompts::WaitUntilEmpty(std::chrono::steady_clock::time_point deadline) {
+  MutexLock lock(mutex_);
+  while (!live_.empty()) {
+    if (emptied_.wait_until(mutex_, deadline) == std::cv_status::timeout) return live_.empty();
+  }
+  return true;
+}
+
+}  // namespace quire

@@ -1,0 +1,112 @@
+#include "engine/output_thread.h"
+
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+
+namespace quire {
+namespace {
+
+// Steps that the thread may be behind before the engine waits for it.
+constexpr std::size_t kMaxQueuedMessages = 512;
+
+}  // namespace
+
+OutputThread::OutputThread(LivePrompts& live, EngineInbox& inbox)
+    : live_(live), inbox_(inbox), queue_(kMaxQueuedMessages), thread_([this] { Run(); }) {}
+
+OutputThread::~OutputThread() { Stop(); }
+
+void OutputThread::Stop() {
+  queue_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void OutputThread::Run() {
+  while (auto message = queue_.Pop()) {
+    std::visit([this](auto& content) { Take(content); }, *message);
+  }
+}
+
+void OutputThread::Take(BegunPrompt& begun) {
+  const std::string request_id = begun.record->request_id();
+  const Status status = processor_.Add(std::move(begun.record));
+  QUIRE_CHECK(status.ok()) << status.message();  // LivePrompts lets no id in twice
+  sinks_[request_id] = std::move(begun.sink);
+}
+
+void OutputThread::Take(EndedPrompt& ended) {
+  live_.Remove(ended.output.request_id);
+  Count(ended.output);
+  Call(ended.sink, std::move(ended.output));
+}
+
+void OutputThread::Take(StepOutputs& step) {
+  processor_.NoteScheduled(step.admitted, step.time);
+  ended_.clear();
+  processor_.Process(step.outputs, outputs_, ended_);
+  for (const RequestId id : ended_) inbox_.PushAbort({.first = id, .count = 1});
+  Deliver();
+}
+
+void OutputThread::Take(EngineFailure& failure) {
+  processor_.FailAll(failure.status, outputs_);
+  Deliver();
+}
+
+void OutputThread::Deliver() {
+  for (RequestOutput& output : outputs_) {
+    const auto sink = sinks_.find(output.request_id);
+    QUIRE_CHECK(sink != sinks_.end()) << "an output without a sink";
+    Count(output);
+    if (!output.is_finished) {
+      Call(sink->second, std::move(output));
+      continue;
+    }
+    const std::function<void(RequestOutput)> last = std::move(sink->second);
+    sinks_.erase(sink);
+    live_.Remove(output.request_id);  // first, so that the sink may use the id again
+    Call(last, std::move(output));
+  }
+  outputs_.clear();
+}
+
+void OutputThread::Count(const RequestOutput& output) {
+  EndCounts ended;
+  if (output.is_finished && !output.error.ok() && output.outputs.empty()) ++ended.num_failed;
+  for (const CompletionOutput& completion : output.outputs) {
+    if (!output.is_finished) break;
+    switch (completion.finish_reason.value_or(FinishReason::kError)) {
+      case FinishReason::kStop:
+      case FinishReason::kLength:
+        ++ended.num_finished;
+        break;
+      case FinishReason::kAbort:
+        ++ended.num_aborted;
+        break;
+      case FinishReason::kError:
+        ++ended.num_failed;
+        break;
+    }
+  }
+  MutexLock lock(mutex_);
+  counts_.num_finished += ended.num_finished;
+  counts_.num_aborted += ended.num_aborted;
+  counts_.num_failed += ended.num_failed;
+}
+
+void OutputThread::Call(const std::function<void(RequestOutput)>& sink, RequestOutput output) {
+  try {
+    if (sink) sink(std::move(output));
+  } catch (const std::exception& error) {
+    QUIRE_LOG(kError) << "an output sink failed: " << error.what();
+  }
+}
+
+EndCounts OutputThread::counts() const {
+  MutexLock lock(mutex_);
+  return counts_;
+}
+
+}  // namespace quire

@@ -1,0 +1,90 @@
+// The thread that turns what the engine gives into text and calls the sinks.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/engine_inbox.h"
+#include "engine/live_prompts.h"
+#include "engine/message_queue.h"
+#include "engine/output.h"
+#include "request/request.h"
+
+namespace quire {
+
+// A prompt that the scheduler took in.
+struct BegunPrompt {
+  std::unique_ptr<PromptRecord> record;
+  std::function<void(RequestOutput)> sink;
+};
+// A prompt that ended before it began.
+struct EndedPrompt {
+  RequestOutput output;
+  std::function<void(RequestOutput)> sink;
+};
+struct StepOutputs {
+  std::chrono::steady_clock::time_point time{};
+  std::vector<RequestId> admitted;
+  std::vector<EngineCoreOutput> outputs;
+};
+// Every prompt that still runs ends with this.
+struct EngineFailure {
+  Status status;
+};
+using OutputMessage = std::variant<BegunPrompt, EndedPrompt, StepOutputs, EngineFailure>;
+
+// How answers ended so far.
+struct EndCounts {
+  std::int64_t num_finished = 0;
+  std::int64_t num_aborted = 0;
+  std::int64_t num_failed = 0;
+};
+
+class OutputThread {
+ public:
+  // Aborts of what stop strings end go to `inbox`. Both outlive it.
+  OutputThread(LivePrompts& live, EngineInbox& inbox);
+  ~OutputThread();
+
+  // Any thread; waits while the thread is far behind.
+  void Push(OutputMessage message) { queue_.Push(std::move(message)); }
+
+  // Works off what is queued and ends the thread.
+  void Stop();
+
+  EndCounts counts() const QUIRE_EXCLUDES(mutex_);
+
+ private:
+  void Run();
+  void Take(BegunPrompt& begun);
+  void Take(EndedPrompt& ended);
+  void Take(StepOutputs& step);
+  void Take(EngineFailure& failure);
+  void Deliver();
+  void Count(const RequestOutput& output);
+  void Call(const std::function<void(RequestOutput)>& sink, RequestOutput output);
+
+  LivePrompts& live_;
+  EngineInbox& inbox_;
+  MessageQueue<OutputMessage> queue_;
+
+  // Of the thread alone.
+  OutputProcessor processor_;
+  std::unordered_map<std::string, std::function<void(RequestOutput)>> sinks_;
+  std::vector<RequestOutput> outputs_;
+  std::vector<RequestId> ended_;
+
+  mutable Mutex mutex_;
+  EndCounts counts_ QUIRE_GUARDED_BY(mutex_);
+
+  std::jthread thread_;
+};
+
+}  // namespace quire
