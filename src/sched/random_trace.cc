@@ -113,8 +113,9 @@ class Trace {
 
   // A prompt from a small tree of prefixes, so that many share some of it.
   std::vector<TokenId> MakePrompt() {
-    std::vector<TokenId> prompt;
     const int length = Pick(1, config_.max_model_len - 1);
+    std::vector<TokenId> prompt;
+    prompt.reserve(static_cast<std::size_t>(length));
     const int num_shared = Chance(70) ? Pick(0, length) : 0;
     const TokenId branch = Pick(0, 2);
     for (int i = 0; i < length; ++i) {
