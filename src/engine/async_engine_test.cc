@@ -19,7 +19,7 @@ EngineConfig SmallConfig() {
   EngineConfig config;
   config.model.model = "null";
   config.model.generation_config = "vllm";
-  config.cache.num_gpu_blocks_override = 256;
+  config.cache.num_gpu_blocks_override = 512;
   config.scheduler.max_num_seqs = 16;
   config.scheduler.max_num_batched_tokens = 64;
   return config;

@@ -37,6 +37,7 @@ inline std::shared_ptr<const Tokenizer> MakeTestTokenizer(
   Json vocab;
   Json merges = JsonArray{};
   for (int byte = 0; byte < 256; ++byte) vocab[ByteChar(byte)] = Json(byte);
+  vocab["<|end|>"] = Json(kTestEos);
   int next = kFirstWordToken;
   for (const std::string& word : words) {
     std::string prefix;

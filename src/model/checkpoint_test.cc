@@ -11,9 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::SafetensorsOf;
 using ::testing::SizeIs;
-using testing::TempFolder;
 
 constexpr std::string_view kSplitIndex =
     R"({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}})";

@@ -13,7 +13,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
-using testing::TempFolder;
 
 ModelConfig TwoKinds() {
   ModelConfig config;

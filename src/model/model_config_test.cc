@@ -18,7 +18,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::TempFolder;
 
 constexpr std::string_view kBase = R"({
   "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 64,

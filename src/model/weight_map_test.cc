@@ -13,9 +13,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::SafetensorsOf;
-using testing::TempFolder;
-using testing::TestTensor;
 
 class WeightMapTest : public ::testing::Test {
  protected:

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "base/test_data.h"
+#include "exec/thread_executor.h"
 #include "invariance.h"
 #include "tiny_model.h"
 
@@ -70,13 +70,13 @@ TEST_P(Invariance, HoldsForInt8ActivationsAndHalfPrecisionCaches) {
   }
 }
 
-// A pool for about two of eight requests: most are preempted.
+// A pool for little more than one request: most are preempted.
 TEST_P(Invariance, HoldsThroughPreemption) {
   const auto prompts = MixedPrompts(12, kTinyVocab, 100, 6);
   EngineConfig config = InvarianceConfig(model_);
   const auto alone = RunAlone(config, prompts);
   config.model.max_model_len = "160";
-  config.cache.num_gpu_blocks_override = 22;
+  config.cache.num_gpu_blocks_override = 12;
   const auto llm = OpenLlm(config);
   ExpectSame(alone, RunTogether(*llm, prompts, 3), "a tiny pool");
   EXPECT_GT(llm->stats().num_preemptions, 0);
@@ -91,6 +91,18 @@ TEST_P(Invariance, HoldsWithAPrefixCacheColdAndWarm) {
   ExpectSame(alone, RunTogether(*llm, prompts, 4), "cold");
   ExpectSame(alone, RunTogether(*llm, prompts, 5), "warm");
   EXPECT_GT(llm->stats().prefix_hits, 0);
+}
+
+// The same model behind a worker that sees bytes only.
+TEST_P(Invariance, HoldsForAWorkerOnAnotherThread) {
+  const auto prompts = MixedPrompts(8, kTinyVocab, 60, 8);
+  const EngineConfig config = InvarianceConfig(model_);
+  const auto alone = RunAlone(config, prompts);
+  auto executor = CreateThreadExecutor([&] { return CreateInlineExecutor(config, {}); });
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  const auto llm = Llm::CreateOver(config, *std::move(executor), nullptr);
+  ASSERT_TRUE(llm.ok()) << llm.status().message();
+  ExpectSame(alone, RunTogether(**llm, prompts, 6), "over bytes");
 }
 
 INSTANTIATE_TEST_SUITE_P(FullAndWindow, Invariance, testing::Values(0, 24));

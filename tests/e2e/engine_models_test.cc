@@ -1,4 +1,5 @@
 // The engine over whole checkpoints, against what their own implementations compute.
+#include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -59,8 +60,12 @@ TEST_P(TinyCheckpoint, ContinuesGreedilyAsTheReferenceDoes) {
   const auto results = (*llm)->Generate(inputs, {});
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     ASSERT_TRUE(results[i].error.ok()) << results[i].error.message();
-    EXPECT_EQ(results[i].outputs[0].token_ids, Ids(*prompts[i].Find("greedy")))
-        << prompts[i].Find("name")->string();
+    // The reference goes on past the end of the context that the checkpoint declares.
+    std::vector<TokenId> greedy = Ids(*prompts[i].Find("greedy"));
+    const auto room = static_cast<std::size_t>((*llm)->facts().max_positions) -
+                      results[i].prompt_token_ids.size();
+    greedy.resize(std::min(greedy.size(), room));
+    EXPECT_EQ(results[i].outputs[0].token_ids, greedy) << prompts[i].Find("name")->string();
     const Json* logprobs = prompts[i].Find("prompt_logprobs");
     if (logprobs == nullptr) continue;
     ASSERT_EQ(results[i].prompt_logprobs.size(), logprobs->array().size());

@@ -42,39 +42,51 @@ QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
   }
 }
 
-// sums[r] += the products of groups [kBegin, kEnd), which are a sub-block.
-template <typename Codec, int kRows, int kHalf, int kBegin, int kEnd>
-QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, __m512* sums) {
+// sums[t][r] += the products of groups [kBegin, kEnd), which are a sub-block, for kTiles tiles. A
+// broadcast costs as much as a dpbusd, so one serves all tiles.
+template <typename Codec, int kTiles, int kRows, int kHalf, int kBegin, int kEnd>
+QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, __m512 (*sums)[kPanelRows]) {
   const Quad* x = reinterpret_cast<const Quad*>(rows.codes);
-  __m512i dots[kRows];
+  __m512i dots[kTiles][kRows];
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) dots[r] = Start<Codec, kHalf>(rows, r);
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) dots[t][r] = Start<Codec, kHalf>(rows, r);
+  }
 #pragma GCC unroll 8
   for (int g = kBegin; g < kEnd; ++g) {
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      dots[r] = _mm512_dpbusd_epi32(dots[r], weights.codes[g], _mm512_set1_epi32(x[8 * r + g]));
+      const __m512i quad = _mm512_set1_epi32(x[8 * r + g]);
+#pragma GCC unroll 2
+      for (int t = 0; t < kTiles; ++t) {
+        dots[t][r] = _mm512_dpbusd_epi32(dots[t][r], weights[t].codes[g], quad);
+      }
     }
   }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
-    const __m512 scale = _mm512_mul_ps(weights.scale[kHalf], _mm512_set1_ps(rows.scales[r]));
-    sums[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[r]), scale, sums[r]);
-    if constexpr (Codec::kHasMin) {
-      constexpr int kWhich = Codec::kHalves ? kHalf : 2;
-      const __m512 scaled = _mm512_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
-      sums[r] = _mm512_fmadd_ps(weights.min[kHalf], scaled, sums[r]);
+    const __m512 row_scale = _mm512_set1_ps(rows.scales[r]);
+    constexpr int kWhich = Codec::kHalves ? kHalf : 2;
+    const __m512 scaled = _mm512_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) {
+      const __m512 scale = _mm512_mul_ps(weights[t].scale[kHalf], row_scale);
+      __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[t][r]), scale, sums[t][r]);
+      if constexpr (Codec::kHasMin) sum = _mm512_fmadd_ps(weights[t].min[kHalf], scaled, sum);
+      sums[t][r] = sum;
     }
   }
 }
 
-template <typename Codec, int kRows>
-QUIRE_INLINE void AddBlock(const Weights& weights, const RowBlock& rows, __m512* sums) {
+template <typename Codec, int kTiles, int kRows>
+QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
+                           __m512 (*sums)[kPanelRows]) {
   if constexpr (Codec::kHalves) {
-    AddSub<Codec, kRows, 0, 0, 4>(weights, rows, sums);
-    AddSub<Codec, kRows, 1, 4, 8>(weights, rows, sums);
+    AddSub<Codec, kTiles, kRows, 0, 0, 4>(weights, rows, sums);
+    AddSub<Codec, kTiles, kRows, 1, 4, 8>(weights, rows, sums);
   } else {
-    AddSub<Codec, kRows, 0, 0, 8>(weights, rows, sums);
+    AddSub<Codec, kTiles, kRows, 0, 0, 8>(weights, rows, sums);
   }
 }
 
@@ -120,46 +132,56 @@ QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std:
   _mm512_mask_storeu_ps(out, mask, sum);
 }
 
-// One row: the sum stays in a register.
+// The decoded blocks stay in registers, the sums are in the first-level cache: in a register, where
+// there is but one row.
+template <typename Codec, int kTiles>
+void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
+  __m512 sums[kTiles][kPanelRows];
+  for (int t = 0; t < kTiles; ++t) {
+    for (std::int64_t r = 0; r < args.rows; ++r) sums[t][r] = _mm512_setzero_ps();
+  }
+  for (std::int64_t b = 0; b < args.blocks; ++b) {
+    Weights weights[kTiles];
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) TileReader<Codec>(args, tile + t).Load(b, weights[t]);
+    std::int64_t r = 0;
+    for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
+      __m512(*from)[kPanelRows] = reinterpret_cast<__m512(*)[kPanelRows]>(&sums[0][r]);
+      AddBlock<Codec, kTiles, kRowsAtOnce>(weights, RowsAt(args, b, r), from);
+    }
+    for (; r < args.rows; ++r) {
+      __m512(*from)[kPanelRows] = reinterpret_cast<__m512(*)[kPanelRows]>(&sums[0][r]);
+      AddBlock<Codec, kTiles, 1>(weights, RowsAt(args, b, r), from);
+    }
+  }
+  for (int t = 0; t < kTiles; ++t) {
+    for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile + t, r, sums[t][r]);
+  }
+}
+
 template <typename Codec>
 void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   const TileReader<Codec> reader(args, tile);
-  __m512 sum = _mm512_setzero_ps();
+  __m512 sum[1][kPanelRows];
+  sum[0][0] = _mm512_setzero_ps();
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    AddBlock<Codec, 1>(weights, RowsAt(args, b, 0), &sum);
+    AddBlock<Codec, 1, 1>(&weights, RowsAt(args, b, 0), sum);
   }
-  StoreSums(args, tile, 0, sum);
-}
-
-// Many rows: the decoded block stays in registers, the sums are in the first-level cache.
-template <typename Codec>
-void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
-  const TileReader<Codec> reader(args, tile);
-  __m512 sums[kPanelRows];
-  for (std::int64_t r = 0; r < args.rows; ++r) sums[r] = _mm512_setzero_ps();
-  for (std::int64_t b = 0; b < args.blocks; ++b) {
-    Weights weights;
-    reader.Load(b, weights);
-    std::int64_t r = 0;
-    for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
-      AddBlock<Codec, kRowsAtOnce>(weights, RowsAt(args, b, r), sums + r);
-    }
-    for (; r < args.rows; ++r) AddBlock<Codec, 1>(weights, RowsAt(args, b, r), sums + r);
-  }
-  for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile, r, sums[r]);
+  StoreSums(args, tile, 0, sum[0][0]);
 }
 
 template <typename Codec>
 void Matmul(const MatmulQuantArgs& args) {
-  for (std::int64_t tile = 0; tile * kTile < args.outputs; ++tile) {
-    if (args.rows == 1) {
-      MultiplyRow<Codec>(args, tile);
-    } else {
-      MultiplyRows<Codec>(args, tile);
-    }
+  const std::int64_t tiles = (args.outputs + kTile - 1) / kTile;
+  std::int64_t tile = 0;
+  if (args.rows == 1) {
+    for (; tile < tiles; ++tile) MultiplyRow<Codec>(args, tile);
+    return;
   }
+  for (; tile + 2 <= tiles; tile += 2) MultiplyTiles<Codec, 2>(args, tile);
+  if (tile < tiles) MultiplyTiles<Codec, 1>(args, tile);
 }
 
 }  // namespace
