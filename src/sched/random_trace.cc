@@ -9,6 +9,7 @@
 
 #include "base/strings.h"
 #include "sched/testing.h"
+#include "step/wire.h"
 
 namespace quire {
 namespace {
@@ -189,14 +190,30 @@ class Trace {
       Fail("nothing runs although requests are there");
     }
     if (failures_ && Chance(1)) return FailAll();
-    worker_->Execute(plan);
+    worker_->Execute(OverTheWire(plan));
     if (!worker_->faults.empty()) Fail(worker_->faults[0]);
     CheckPartials(plan);
-    const StepResult result = Sample(plan);
+    const StepResult result = OverTheWire(Sample(plan));
     if (Chance(2) && !plan.empty()) AbortRow(plan);
     for (const EngineCoreOutput& output : scheduler_->Update(result)) Take(output);
     for (const EngineCoreOutput& output : scheduler_->TakeOutputs()) Take(output);
     scheduler_->CheckInvariants();
+  }
+
+  // What a worker in another process is given, and what comes back from it.
+  StepPlan OverTheWire(const StepPlan& plan) {
+    EncodePlan(plan, bytes_);
+    StepPlan decoded;
+    const Status status = DecodePlan(bytes_, decoded);
+    if (!status.ok()) Fail(status.message());
+    return decoded;
+  }
+  StepResult OverTheWire(const StepResult& result) {
+    EncodeResult(result, bytes_);
+    StepResult decoded;
+    const Status status = DecodeResult(bytes_, decoded);
+    if (!status.ok()) Fail(status.message());
+    return decoded;
   }
 
   // The executor breaks down before it has done anything of the plan.
@@ -297,6 +314,7 @@ class Trace {
   std::int64_t next_id_ = 1;
   int drafts_ = 0;
   bool failures_ = false;
+  std::vector<std::uint8_t> bytes_;
   TraceReport report_;
 };
 
