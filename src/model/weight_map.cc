@@ -100,6 +100,8 @@ Status WeightMap::Check() {
     } else if (want.found->shape != want.shape) {
       misshaped.push_back(StrCat(want.name, " is ", ShapeText(want.found->shape), ", must be ",
                                  ShapeText(want.shape)));
+    } else if (want.kind == Want::Kind::kTable) {
+      tables_.push_back(want.found);
     }
   }
   for (const TensorInfo& tensor : checkpoint_.tensors()) {
@@ -144,11 +146,20 @@ Status WeightMap::FillOne(ops::OpContext& ctx, const Want& want, ops::MatmulPrec
   return {};
 }
 
+std::size_t WeightMap::Keep(const Want& want) const {
+  if (want.kind == Want::Kind::kVector) return 0;
+  if (want.kind == Want::Kind::kTable) return want.found->num_bytes;
+  // A tied head reads the same tensor as the embedding table.
+  const bool is_shared = std::find(tables_.begin(), tables_.end(), want.found) != tables_.end();
+  if (!want.matrix->owns_copy()) return is_shared ? 0 : want.matrix->num_bytes();
+  if (!is_shared) checkpoint_.Release(*want.found);
+  return want.matrix->num_bytes();
+}
+
 Status WeightMap::Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& loaded) const {
   std::uint64_t total = 0, done = 0;
   for (const Want& want : wants_) total += want.found != nullptr ? want.found->num_bytes : 0;
   float* vector = loaded.vectors.f32();
-  const Want* table = nullptr;
   for (const Want& want : wants_) {
     if (want.found == nullptr) continue;
     QUIRE_RETURN_IF_ERROR(
@@ -156,16 +167,7 @@ Status WeightMap::Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& lo
             .With(StrCat(checkpoint_.files()[static_cast<std::size_t>(want.found->file_idx)],
                          ": tensor ", want.name)));
     if (want.kind == Want::Kind::kVector) vector += PaddedValues(want.shape[0]);
-    if (want.kind == Want::Kind::kTable) {
-      table = &want;
-      loaded.weight_bytes += want.found->num_bytes;
-    }
-    // A tied head that multiplies with the table's own bytes adds none.
-    const bool is_shared = want.kind == Want::Kind::kMatrix && table != nullptr &&
-                           table->found == want.found && !want.matrix->owns_copy();
-    if (want.kind == Want::Kind::kMatrix && !is_shared) {
-      loaded.weight_bytes += want.matrix->num_bytes();
-    }
+    loaded.weight_bytes += Keep(want);
     done += want.found->num_bytes;
     if (params.progress != nullptr && *params.progress) (*params.progress)(done, total);
   }

@@ -80,10 +80,13 @@ class WeightMap {
   Status Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& loaded) const;
   Status FillOne(ops::OpContext& ctx, const Want& want, ops::MatmulPrecision precision,
                  float* vector) const;
+  // Bytes that a filled place keeps beside the vectors; lets go of what it has copied.
+  std::size_t Keep(const Want& want) const;
 
   const Checkpoint& checkpoint_;
   std::vector<Want> wants_;
   std::unordered_set<std::string> known_;  // names that are wanted or ignored
+  std::vector<const TensorInfo*> tables_;  // that wants of this kind found
 };
 
 // The name that GGUF files have for Hugging Face's `name`; `name` itself where they have none.
