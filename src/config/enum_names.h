@@ -43,6 +43,7 @@ constexpr std::string_view ToString(Enum value) {
 template <NamedEnum Enum>
 std::vector<std::string> NamesOf() {
   std::vector<std::string> names;
+  names.reserve(EnumNames<Enum>::kNames.size());
   for (const EnumName<Enum>& entry : EnumNames<Enum>::kNames) names.emplace_back(entry.name);
   return names;
 }

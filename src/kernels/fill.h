@@ -17,6 +17,16 @@ void FillPortableDequantize(CpuTable& table);
 void FillPortablePack8(CpuTable& table);
 void FillPortablePack16(CpuTable& table);
 
+void FillAvx2Attention(CpuTable& table);
+void FillAvx2Elementwise(CpuTable& table);
+void FillAvx2MatmulFloat(CpuTable& table);
+void FillAvx2MatmulQuant(CpuTable& table);
+void FillAvx2Quantize(CpuTable& table);
+
+void FillAvx512Attention(CpuTable& table);
+void FillAvx512Elementwise(CpuTable& table);
+void FillAvx512MatmulFloat(CpuTable& table);
 void FillAvx512MatmulQuant(CpuTable& table);
+void FillAvx512Quantize(CpuTable& table);
 
 }  // namespace quire::kernels

@@ -40,7 +40,7 @@ std::vector<std::byte> Pack(const CpuTable& table, DType type, const std::vector
   const QuantKernel& kernel = table.quant[static_cast<int>(type)];
   if (kernel.pack == nullptr) return rows;
   const std::int64_t tiles = (outputs + kernel.tile_outputs - 1) / kernel.tile_outputs;
-  const std::int64_t tile_bytes = (type_blocks * kernel.tile_block_bytes + 63) / 64 * 64;
+  const std::int64_t tile_bytes = type_blocks * kernel.tile_block_bytes;
   const std::int64_t row_bytes = type_blocks * LayoutOf(type).block_bytes;
   // Garbage, which packing must overwrite wherever the kernel reads.
   std::vector<std::byte> packed(static_cast<std::size_t>(tiles * tile_bytes), std::byte{0xFF});

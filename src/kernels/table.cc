@@ -31,9 +31,22 @@ void FillPortable(CpuTable& table) {
 }
 
 #if defined(__x86_64__)
+void FillAvx2(CpuTable& table) {
+  FillAvx2Attention(table);
+  FillAvx2Elementwise(table);
+  FillAvx2MatmulFloat(table);
+  FillPortablePack8(table);
+  FillAvx2MatmulQuant(table);
+  FillAvx2Quantize(table);
+}
+
 void FillAvx512(CpuTable& table) {
+  FillAvx512Attention(table);
+  FillAvx512Elementwise(table);
+  FillAvx512MatmulFloat(table);
   FillPortablePack16(table);
   FillAvx512MatmulQuant(table);
+  FillAvx512Quantize(table);
 }
 #endif
 
@@ -89,6 +102,7 @@ CpuTable MakeTable(CpuIsa isa) {
   table.isa = isa;
   FillPortable(table);
 #if defined(__x86_64__)
+  if (isa == CpuIsa::kAvx2 || isa == CpuIsa::kAvx512) FillAvx2(table);
   if (isa == CpuIsa::kAvx512) FillAvx512(table);
 #endif
   return table;

@@ -83,14 +83,14 @@ inline std::vector<std::byte> RandomBlocks(DType type, std::int64_t num_blocks,
 inline bool SameBits(float a, float b) {
   return (a != a && b != b) || std::memcmp(&a, &b, sizeof a) == 0;
 }
-inline testing::AssertionResult SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return testing::AssertionFailure() << "sizes differ";
+inline ::testing::AssertionResult SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return ::testing::AssertionFailure() << "sizes differ";
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!SameBits(a[i], b[i])) {
-      return testing::AssertionFailure() << "at " << i << ": " << a[i] << " and " << b[i];
+      return ::testing::AssertionFailure() << "at " << i << ": " << a[i] << " and " << b[i];
     }
   }
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
 
 // Quantized types that have a product with int8 activations.

@@ -1,9 +1,11 @@
 // How quantized weights are laid out for vector units: tiles of N outputs side by side, N being the
 // f32 lanes of a register (8 for AVX2, 16 for AVX-512).
 //
-// A tile holds N rows of weights: all codes, block of 32 values after block, then all scales. Four
-// consecutive values of an output form a group, as wide as one f32 lane; group g of a block holds
-// values 4g to 4g+3. A "row" is 4N bytes: one group of each of the N outputs.
+// A tile holds N rows of weights, block of the type after block: the scales of a block, then its
+// codes, so that reading a tile goes through memory once and forwards, as the processor expects
+// (two streams, of scales and of codes, halve the speed when rows are short). Four consecutive
+// values of an output form a group, as wide as one f32 lane; group g of a block holds values 4g to
+// 4g+3. A "row" is 4N bytes: one group of each of the N outputs.
 //
 //   nibbles  4 rows; byte i of output o in row g: low half value 4g + i, high half value 16 + 4g +
 //   i bits     1 row;  bit g of byte i of output o belongs to value 4g + i pairs    2 rows; bits 2k

@@ -24,6 +24,7 @@ struct RequestBlocks {
   std::vector<BlockTable> tables;  // one a group
   std::vector<BlockHash> hashes;   // of the full blocks of its tokens, as far as they are hashed
   ExtraKeys extra_keys;            // of the first block
+  bool is_in_family = false;       // shares blocks also where the prefix cache is off
 };
 
 // How many blocks `num_tokens` tokens fill, the last one perhaps in part.

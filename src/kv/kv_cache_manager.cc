@@ -66,7 +66,7 @@ std::int64_t KvCacheManager::MaxBlocksPerRequest(std::int64_t num_tokens) const 
 
 std::int32_t KvCacheManager::FindPrefix(std::span<const TokenId> tokens, std::int32_t max_tokens,
                                         RequestBlocks& request) {
-  if (!options_.enable_prefix_caching) return 0;
+  if (!MayShare(request)) return 0;
   hasher_.Extend(tokens, request.extra_keys, request.hashes);
   auto num_blocks = static_cast<std::int32_t>(request.hashes.size());
   num_blocks = std::min(num_blocks, max_tokens / block_size());
@@ -132,7 +132,7 @@ bool KvCacheManager::Grow(std::int32_t num_computed, std::int32_t num_tokens,
 void KvCacheManager::Share(std::span<const TokenId> tokens, std::int32_t num_tokens,
                            RequestBlocks& request) {
   const std::int32_t num_full = num_tokens / block_size();
-  if (num_full <= request.tables[0].num_offered || !options_.enable_prefix_caching) return;
+  if (num_full <= request.tables[0].num_offered || !MayShare(request)) return;
   tokens = tokens.first(static_cast<std::size_t>(NumTokensFull(num_full, block_size())));
   hasher_.Extend(tokens, request.extra_keys, request.hashes);
   for (std::size_t g = 0; g < groups_.size(); ++g) {

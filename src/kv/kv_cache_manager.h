@@ -24,8 +24,8 @@ struct KvCacheOptions {
   KvCacheSpec spec;
   std::int64_t num_blocks = 0;  // the null block included
   std::int32_t block_size = 16;
-  std::int64_t max_step_tokens = 0;  // most new tokens of one request in a step
-  bool enable_prefix_caching = true;
+  std::int64_t max_step_tokens = 0;   // most new tokens of one request in a step
+  bool enable_prefix_caching = true;  // off: only within families
   PrefixHashAlgo hash_algo = PrefixHashAlgo::kSha256;
   KvEventSink* events = nullptr;  // outlives the manager
 };
@@ -92,6 +92,9 @@ class KvCacheManager {
   std::int32_t NumUnseenBlocks(const Group& group, std::int64_t num_computed) const;
   std::int64_t MaxBlocks(const Group& group, std::int64_t num_tokens) const;
   std::int32_t FindInGroup(std::size_t group, std::span<const BlockHash> hashes);
+  bool MayShare(const RequestBlocks& request) const {
+    return options_.enable_prefix_caching || request.is_in_family;
+  }
   bool CanAdmit(const Admission& admission) const;
   void AppendNew(std::size_t num_blocks, std::vector<BlockId>& ids);
   void ReleaseUnseen(std::int32_t num_computed, RequestBlocks& request);

@@ -17,7 +17,7 @@ namespace quire {
 // hash. Appended to the tokens of a block, each under a kind and with its length.
 class ExtraKeys {
  public:
-  enum class Kind : std::uint8_t { kCacheSalt = 1, kAdapter = 2, kMultimodal = 3 };
+  enum class Kind : std::uint8_t { kCacheSalt = 1, kAdapter = 2, kMultimodal = 3, kFamily = 4 };
 
   void Add(Kind kind, std::string_view value);
   std::span<const std::uint8_t> bytes() const { return bytes_; }

@@ -10,11 +10,8 @@ namespace quire {
 namespace {
 
 using ::testing::AllOf;
-using testing::GgufWriter;
 using ::testing::HasSubstr;
-using testing::SafetensorsOf;
 using ::testing::SizeIs;
-using testing::TempFolder;
 
 constexpr std::string_view kSplitIndex =
     R"({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}})";

@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::TempFolder;
 
 // The path found, or the message.
 std::string Locate(const std::string& model, const ModelPlaces& places) {

@@ -12,9 +12,7 @@ namespace quire {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::GgufWriter;
 using ::testing::SizeIs;
-using testing::TempFolder;
 
 ModelConfig TwoKinds() {
   ModelConfig config;

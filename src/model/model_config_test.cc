@@ -16,10 +16,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
-using testing::GgufWriter;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::TempFolder;
 
 constexpr std::string_view kBase = R"({
   "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 64,

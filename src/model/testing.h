@@ -13,7 +13,7 @@
 
 #include "formats/safetensors.h"
 
-namespace quire::testing {
+namespace quire {
 
 // An empty folder, removed with all that is in it.
 class TempFolder {
@@ -64,4 +64,4 @@ inline std::string SafetensorsOf(const std::vector<TestTensor>& tensors) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-}  // namespace quire::testing
+}  // namespace quire

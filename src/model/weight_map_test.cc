@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "kernels/table.h"
 #include "model/testing.h"
+#include "ops/testing.h"
 
 namespace quire {
 namespace {
@@ -13,9 +13,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::SafetensorsOf;
-using testing::TempFolder;
-using testing::TestTensor;
 
 class WeightMapTest : public ::testing::Test {
  protected:
@@ -25,14 +22,11 @@ class WeightMapTest : public ::testing::Test {
     return Checkpoint::Open(folder_.Path(), {}).value();
   }
   Result<WeightMap::Loaded> Load(WeightMap& weights) {
-    return weights.Load(ctx_, {ops::MatmulPrecision::kFloat32, &progress_});
+    return weights.Load(ops_.ctx, {ops::MatmulPrecision::kFloat32, &progress_});
   }
 
   TempFolder folder_;
-  kernels::CpuTable table_ = kernels::MakeTable(kernels::CpuIsa::kPortable);
-  ThreadPool pool_{{.num_threads = 2, .pin = false}};
-  ops::Scratch scratch_;
-  ops::OpContext ctx_{&table_, &pool_, &scratch_};
+  ops::TestContext ops_{2};
   std::function<void(std::uint64_t, std::uint64_t)> progress_;
 };
 

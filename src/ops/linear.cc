@@ -91,6 +91,8 @@ void Product::CutTasks() {
   }
   grains_per_task_ =
       std::max<std::int64_t>(1, grains / (ctx_.pool->num_threads() * kTasksPerThread));
+  // Kernels take tiles two at a time.
+  if (rows_ > 1 || grains_per_task_ > 1) grains_per_task_ = (grains_per_task_ + 1) / 2 * 2;
   for (const LinearJob& job : jobs_) num_tasks_ += NumTasks(job);
 }
 

@@ -28,12 +28,10 @@ struct LinearWeight::Packed {
   kernels::DequantizeFn dequantize = nullptr;     // kExpand
   kernels::QuantKernel quant;                     // kQuant
 
-  // Bytes of one row in the checkpoint's layout, and of one tile with the padding after it.
+  // Bytes of one row in the checkpoint's layout, and of one tile.
   std::int64_t row_bytes() const { return static_cast<std::int64_t>(*BytesOf(dtype, in_features)); }
   std::int64_t tile_bytes() const {
-    const std::int64_t bytes =
-        in_features / LayoutOf(dtype).block_values * quant.tile_block_bytes;
-    return (bytes + 63) / 64 * 64;
+    return in_features / LayoutOf(dtype).block_values * quant.tile_block_bytes;
   }
 };
 

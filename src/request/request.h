@@ -53,6 +53,9 @@ struct EngineRequest {
   std::uint64_t seed = 0;              // resolved
   int priority = 0;                    // lower goes first, policy `priority` only
   std::string cache_salt;              // part of the first block's hash
+  // Requests of one family (answers to one prompt, beams of one search) share KV blocks also where
+  // the prefix cache is off; named after one of them. Invalid: none.
+  RequestId family;
   std::chrono::steady_clock::time_point arrival{};
 };
 

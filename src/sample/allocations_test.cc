@@ -12,9 +12,12 @@ std::atomic<long> num_allocations = 0;
 
 }  // namespace
 
-void* operator new(std::size_t num_bytes) {
+void* operator new(std::size_t num_bytes, const std::nothrow_t& /*tag*/) noexcept {
   num_allocations.fetch_add(1, std::memory_order_relaxed);
-  void* const memory = std::malloc(num_bytes);
+  return std::malloc(num_bytes);
+}
+void* operator new(std::size_t num_bytes) {
+  void* const memory = operator new(num_bytes, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

@@ -29,6 +29,7 @@ using Tokens = std::set<TokenId>;
 // Logits whose softmax these probabilities are.
 std::vector<float> LogitsOf(const std::vector<double>& probs) {
   std::vector<float> logits;
+  logits.reserve(probs.size());
   for (const double probability : probs)
     logits.push_back(static_cast<float>(std::log(probability)));
   return logits;

@@ -57,6 +57,7 @@ class Bench {
 
 std::vector<TokenId> RandomTokens(TestRandom& random, int count, int vocab_size) {
   std::vector<TokenId> tokens;
+  tokens.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) tokens.push_back(random.Below(vocab_size));
   return tokens;
 }
@@ -118,6 +119,7 @@ TEST(Sampler, AgreesWithTheObviousSampler) {
     Bench bench(vocab_size, 2);
     for (int round = 0; round < 40; ++round) {
       std::vector<TestRow> rows;
+      rows.reserve(5);
       for (int i = 0; i < 5; ++i) rows.push_back(RandomRow(random, vocab_size));
       const std::vector<SampledToken> sampled = bench.Sample(rows);
       for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -138,6 +140,7 @@ TEST(Sampler, ARowsTokenDependsOnNothingButTheRow) {
   }
   std::vector<SampledToken> alone;
   Bench one(kVocabSize, 1);
+  alone.reserve(rows.size());
   for (const TestRow& row : rows) alone.push_back(one.Sample({row}).front());
   for (const int num_threads : {1, 2, 3, 5}) {
     Bench bench(kVocabSize, num_threads);

@@ -23,8 +23,8 @@ inline constexpr float kMaskedLogit = -std::numeric_limits<float>::infinity();
 long NumAllocations();
 
 inline const kernels::CpuTable& TestTable() {
-  static const kernels::CpuTable table = kernels::MakeTable(*kernels::ChooseIsa());
-  return table;
+  static const kernels::CpuTable kTable = kernels::MakeTable(*kernels::ChooseIsa());
+  return kTable;
 }
 
 // A sequence of reproducible draws.
@@ -123,6 +123,7 @@ inline std::vector<double> ReferenceDistribution(const SamplingParams& params,
   const std::size_t size = logits.size();
   const double max = *std::max_element(logits.begin(), logits.end());
   std::vector<double> probs;
+  probs.reserve(size);
   for (const float logit : logits) probs.push_back(std::exp((logit - max) / params.temperature));
   ReferenceNormalize(probs);
   const double best = *std::max_element(probs.begin(), probs.end());

@@ -115,6 +115,10 @@ Status Scheduler::Add(EngineRequest request) {
   if (!request.cache_salt.empty()) {
     state->blocks.extra_keys.Add(ExtraKeys::Kind::kCacheSalt, request.cache_salt);
   }
+  if (request.family.valid() && !config_.enable_prefix_caching) {
+    state->blocks.is_in_family = true;
+    state->blocks.extra_keys.Add(ExtraKeys::Kind::kFamily, StrCat(request.family.value()));
+  }
   const RequestId id = request.id;
   state->request = std::move(request);
   const auto [it, is_new] = states_.try_emplace(id, std::move(state));

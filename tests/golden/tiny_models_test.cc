@@ -1,13 +1,16 @@
 // Small random models of each family against what their published implementation computes.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "golden/gguf_copy.h"
 #include "golden/reference.h"
 #include "golden/rig.h"
+#include "model/testing.h"
 
 namespace quire::golden {
 namespace {
@@ -225,6 +228,29 @@ TEST_P(TinyModelTest, SmallerCacheTypesStayNear) {
       const double bound = reference_.json.Find("noise")->Find("bf16_mean")->number();
       EXPECT_LE(sum / static_cast<double>(expected.values.size()), bound)
           << ToString(dtype) << " " << prompt.name;
+    }
+  }
+}
+
+// The same weights as GGUF: other names, other order of q's and k's rows, metadata for config.json.
+TEST_P(TinyModelTest, AGgufOfItGivesTheReferencesLogits) {
+  // What GGUF metadata cannot say: a window of some layers only.
+  const ModelConfig& config = rig_->model().config();
+  const std::vector<std::int64_t>& windows = config.layer_windows;
+  if (std::adjacent_find(windows.begin(), windows.end(), std::not_equal_to<>()) != windows.end() ||
+      config.rope.scaling == RopeScaling::kDynamic) {
+    return;
+  }
+  const auto checkpoint = Checkpoint::Open(path_, {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
+  for (const bool is_split : {false, true}) {
+    const TempFolder folder;
+    const auto path = WriteGgufCopy(**checkpoint, config, folder.Path(), is_split);
+    ASSERT_TRUE(path.ok()) << path.status().message();
+    const Result<std::unique_ptr<Rig>> rig = Rig::Create(*path, {});
+    ASSERT_TRUE(rig.ok()) << rig.status().message();
+    for (const ReferencePrompt& prompt : reference_.prompts) {
+      ExpectNear(RunAlone(**rig, prompt.ids).logits, "logits." + prompt.name);
     }
   }
 }

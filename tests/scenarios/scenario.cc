@@ -264,6 +264,8 @@ Status Scenario::SetRequestField(const std::string& key, const std::string& valu
     request.arrival = std::chrono::steady_clock::time_point(std::chrono::seconds(number));
   } else if (key == "salt") {
     request.cache_salt = value;
+  } else if (key == "family") {
+    QUIRE_ASSIGN_OR_RETURN(request.family, IdOf(value));
   } else if (key == "ignore_eos") {
     request.sampling.ignore_eos = value == "on";
   } else if (key == "stop_ids") {

@@ -17,82 +17,106 @@ constexpr int kTile = 16;
 
 using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as one lane
 
-// What a row of the panel has for one block.
+// Rows that meet a register of weights one after another, so that the four cycles of a dpbusd are
+// filled by the other three.
+constexpr int kRowsAtOnce = 4;
+
+// The panel's values of one block, from the first of the rows at hand.
 struct RowBlock {
   const std::int8_t* codes;
-  float scale;
+  const float* scales;
   const std::int32_t* negative_sums;  // [3], `stride` apart
   const float* scaled_sums;           // likewise
   std::int64_t stride;
 };
 
+// The dot product's start: minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
-QUIRE_INLINE __m512i Start(const RowBlock& row) {
+QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
   if constexpr (Codec::kOffsetBits < 0) {
     return _mm512_setzero_si512();
   } else {
-    const int which = Codec::kHalves ? kHalf : 2;
-    return _mm512_slli_epi32(_mm512_set1_epi32(row.negative_sums[which * row.stride]),
+    constexpr int kWhich = Codec::kHalves ? kHalf : 2;
+    return _mm512_slli_epi32(_mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]),
                              Codec::kOffsetBits);
   }
 }
 
-// sum += the products of groups [kBegin, kEnd), which are a sub-block.
-template <typename Codec, int kHalf, int kBegin, int kEnd>
-QUIRE_INLINE __m512 AddSub(const Weights& weights, const RowBlock& row, __m512 sum) {
-  const Quad* x = reinterpret_cast<const Quad*>(row.codes);
-  __m512i dot = Start<Codec, kHalf>(row);
+// sums[t][r] += the products of groups [kBegin, kEnd), which are a sub-block, for kTiles tiles. A
+// broadcast costs as much as a dpbusd, so one serves all tiles.
+template <typename Codec, int kTiles, int kRows, int kHalf, int kBegin, int kEnd>
+QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, __m512 (*sums)[kPanelRows]) {
+  const Quad* x = reinterpret_cast<const Quad*>(rows.codes);
+  __m512i dots[kTiles][kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) dots[t][r] = Start<Codec, kHalf>(rows, r);
+  }
 #pragma GCC unroll 8
   for (int g = kBegin; g < kEnd; ++g) {
-    dot = _mm512_dpbusd_epi32(dot, weights.codes[g], _mm512_set1_epi32(x[g]));
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i quad = _mm512_set1_epi32(x[8 * r + g]);
+#pragma GCC unroll 2
+      for (int t = 0; t < kTiles; ++t) {
+        dots[t][r] = _mm512_dpbusd_epi32(dots[t][r], weights[t].codes[g], quad);
+      }
+    }
   }
-  const __m512 scale = _mm512_mul_ps(weights.scale[kHalf], _mm512_set1_ps(row.scale));
-  sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), scale, sum);
-  if constexpr (Codec::kHasMin) {
-    const int which = Codec::kHalves ? kHalf : 2;
-    sum = _mm512_fmadd_ps(weights.min[kHalf], _mm512_set1_ps(row.scaled_sums[which * row.stride]),
-                          sum);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    const __m512 row_scale = _mm512_set1_ps(rows.scales[r]);
+    constexpr int kWhich = Codec::kHalves ? kHalf : 2;
+    const __m512 scaled = _mm512_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) {
+      const __m512 scale = _mm512_mul_ps(weights[t].scale[kHalf], row_scale);
+      __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[t][r]), scale, sums[t][r]);
+      if constexpr (Codec::kHasMin) sum = _mm512_fmadd_ps(weights[t].min[kHalf], scaled, sum);
+      sums[t][r] = sum;
+    }
   }
-  return sum;
 }
 
-template <typename Codec>
-QUIRE_INLINE __m512 AddBlock(const Weights& weights, const RowBlock& row, __m512 sum) {
+template <typename Codec, int kTiles, int kRows>
+QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
+                           __m512 (*sums)[kPanelRows]) {
   if constexpr (Codec::kHalves) {
-    sum = AddSub<Codec, 0, 0, 4>(weights, row, sum);
-    return AddSub<Codec, 1, 4, 8>(weights, row, sum);
+    AddSub<Codec, kTiles, kRows, 0, 0, 4>(weights, rows, sums);
+    AddSub<Codec, kTiles, kRows, 1, 4, 8>(weights, rows, sums);
   } else {
-    return AddSub<Codec, 0, 0, 8>(weights, row, sum);
+    AddSub<Codec, kTiles, kRows, 0, 0, 8>(weights, rows, sums);
   }
 }
 
-QUIRE_INLINE RowBlock RowAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
+QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
   return {args.x.codes + (block * args.rows + row) * kQuantValues,
-          args.x.scales[block * args.rows + row],
+          args.x.scales + block * args.rows + row,
           args.x.negative_sums + 3 * block * args.rows + row,
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
 
+// A tile's blocks in order.
 template <typename Codec>
 class TileReader {
  public:
-  TileReader(const MatmulQuantArgs& args, std::int64_t tile) {
-    const std::int64_t code_bytes = args.blocks * Codec::kFormat.code_bytes * kTile;
-    const std::int64_t scale_bytes =
-        args.blocks / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile;
-    const std::int64_t tile_bytes = (code_bytes + scale_bytes + 63) / 64 * 64;
-    codes_ = reinterpret_cast<const std::uint8_t*>(args.tiles) + tile * tile_bytes;
-    scales_ = codes_ + code_bytes;
-  }
+  TileReader(const MatmulQuantArgs& args, std::int64_t tile)
+      : block_(reinterpret_cast<const std::uint8_t*>(args.tiles) +
+               tile * (args.blocks / Codec::kBlocksEach) * kBlockBytes) {}
+
   QUIRE_INLINE void Load(std::int64_t block, Weights& out) const {
-    Codec::Load(codes_ + block * Codec::kFormat.code_bytes * kTile,
-                scales_ + block / Codec::kBlocksEach * Codec::kFormat.scale_bytes * kTile,
-                static_cast<int>(block % Codec::kBlocksEach), out);
+    const std::uint8_t* scales = block_ + block / Codec::kBlocksEach * kBlockBytes;
+    const int k = static_cast<int>(block % Codec::kBlocksEach);
+    Codec::Load(scales + kScaleBytes + k * kCodeBytes, scales, k, out);
   }
 
  private:
-  const std::uint8_t* codes_;
-  const std::uint8_t* scales_;
+  static constexpr std::int64_t kScaleBytes = Codec::kFormat.scale_bytes * kTile;
+  static constexpr std::int64_t kCodeBytes = Codec::kFormat.code_bytes * kTile;
+  static constexpr std::int64_t kBlockBytes = kScaleBytes + Codec::kBlocksEach * kCodeBytes;
+
+  const std::uint8_t* block_;
 };
 
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
@@ -108,44 +132,56 @@ QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std:
   _mm512_mask_storeu_ps(out, mask, sum);
 }
 
-// One row: the sum stays in a register.
+// The decoded blocks stay in registers, the sums are in the first-level cache: in a register, where
+// there is but one row.
+template <typename Codec, int kTiles>
+void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
+  __m512 sums[kTiles][kPanelRows];
+  for (int t = 0; t < kTiles; ++t) {
+    for (std::int64_t r = 0; r < args.rows; ++r) sums[t][r] = _mm512_setzero_ps();
+  }
+  for (std::int64_t b = 0; b < args.blocks; ++b) {
+    Weights weights[kTiles];
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) TileReader<Codec>(args, tile + t).Load(b, weights[t]);
+    std::int64_t r = 0;
+    for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
+      __m512(*from)[kPanelRows] = reinterpret_cast<__m512(*)[kPanelRows]>(&sums[0][r]);
+      AddBlock<Codec, kTiles, kRowsAtOnce>(weights, RowsAt(args, b, r), from);
+    }
+    for (; r < args.rows; ++r) {
+      __m512(*from)[kPanelRows] = reinterpret_cast<__m512(*)[kPanelRows]>(&sums[0][r]);
+      AddBlock<Codec, kTiles, 1>(weights, RowsAt(args, b, r), from);
+    }
+  }
+  for (int t = 0; t < kTiles; ++t) {
+    for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile + t, r, sums[t][r]);
+  }
+}
+
 template <typename Codec>
 void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   const TileReader<Codec> reader(args, tile);
-  __m512 sum = _mm512_setzero_ps();
+  __m512 sum[1][kPanelRows];
+  sum[0][0] = _mm512_setzero_ps();
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    sum = AddBlock<Codec>(weights, RowAt(args, b, 0), sum);
+    AddBlock<Codec, 1, 1>(&weights, RowsAt(args, b, 0), sum);
   }
-  StoreSums(args, tile, 0, sum);
-}
-
-// Many rows: the decoded block stays in registers, the sums are in the first-level cache.
-template <typename Codec>
-void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
-  const TileReader<Codec> reader(args, tile);
-  __m512 sums[kPanelRows];
-  for (std::int64_t r = 0; r < args.rows; ++r) sums[r] = _mm512_setzero_ps();
-  for (std::int64_t b = 0; b < args.blocks; ++b) {
-    Weights weights;
-    reader.Load(b, weights);
-    for (std::int64_t r = 0; r < args.rows; ++r) {
-      sums[r] = AddBlock<Codec>(weights, RowAt(args, b, r), sums[r]);
-    }
-  }
-  for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile, r, sums[r]);
+  StoreSums(args, tile, 0, sum[0][0]);
 }
 
 template <typename Codec>
 void Matmul(const MatmulQuantArgs& args) {
-  for (std::int64_t tile = 0; tile * kTile < args.outputs; ++tile) {
-    if (args.rows == 1) {
-      MultiplyRow<Codec>(args, tile);
-    } else {
-      MultiplyRows<Codec>(args, tile);
-    }
+  const std::int64_t tiles = (args.outputs + kTile - 1) / kTile;
+  std::int64_t tile = 0;
+  if (args.rows == 1) {
+    for (; tile < tiles; ++tile) MultiplyRow<Codec>(args, tile);
+    return;
   }
+  for (; tile + 2 <= tiles; tile += 2) MultiplyTiles<Codec, 2>(args, tile);
+  if (tile < tiles) MultiplyTiles<Codec, 1>(args, tile);
 }
 
 }  // namespace

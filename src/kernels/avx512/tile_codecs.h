@@ -12,11 +12,10 @@
 
 #include "kernels/quant.h"
 #include "kernels/tile.h"
+#include "kernels/wide/types.h"
 
 namespace quire::kernels {
 namespace {
-
-#define QUIRE_INLINE [[gnu::always_inline]] inline
 
 struct Weights {
   __m512i codes[8];  // group g: values 4g to 4g + 3 of each output

@@ -269,23 +269,19 @@ struct PackIq4Xs {
 template <typename Packer, int N>
 void Pack(const PackArgs& args) {
   using Type = typename Packer::Type;
-  constexpr int kBlocksEach = Type::kValues / 32;
   constexpr int kCodeBytes = Packer::kFormat.code_bytes * N;
   constexpr int kScaleBytes = Packer::kFormat.scale_bytes * N;
+  constexpr int kBlockBytes = kScaleBytes + Type::kValues / 32 * kCodeBytes;
   auto* tile = reinterpret_cast<Byte*>(args.tile);
-  Byte* scale_area = tile + args.blocks * kBlocksEach * kCodeBytes;
   if (args.outputs < N) {
-    std::memset(tile, 0,
-                static_cast<std::size_t>(args.blocks * (kBlocksEach * kCodeBytes + kScaleBytes)));
+    std::memset(tile, 0, static_cast<std::size_t>(args.blocks * kBlockBytes));
   }
-  for (std::int64_t b = 0; b < args.blocks; ++b) {
+  for (std::int64_t b = 0; b < args.blocks; ++b, tile += kBlockBytes) {
     for (int o = 0; o < args.outputs; ++o) {
       const auto* block =
           reinterpret_cast<const Byte*>(args.rows) + o * args.row_bytes + b * Type::kBytes;
-      const auto slot = [&](int k) {
-        return Slot<N>{tile + (b * kBlocksEach + k) * kCodeBytes + o * 4};
-      };
-      Packer::template Pack<N>(block, slot, ScaleSlot<N>{scale_area + b * kScaleBytes, o});
+      const auto slot = [&](int k) { return Slot<N>{tile + kScaleBytes + k * kCodeBytes + o * 4}; };
+      Packer::template Pack<N>(block, slot, ScaleSlot<N>{tile, o});
     }
   }
 }

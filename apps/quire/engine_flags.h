@@ -1,0 +1,51 @@
+// The flags that many commands share: which model, how it is loaded and run, how tokens are chosen.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apps/quire/flags.h"
+#include "base/status.h"
+#include "config/engine_config.h"
+#include "config/model_facts.h"
+#include "request/sampling_params.h"
+
+namespace quire {
+
+class Llm;
+
+// Adds the engine's options under their own names and groups: all, or only those named.
+void AddEngineFlags(FlagSet& flags, EngineConfig& config,
+                    std::span<const std::string_view> only = {});
+
+// Flags of sampling parameters, kept as the user gave them.
+class SamplingFlags {
+ public:
+  void AddTo(FlagSet& flags);
+
+  // Puts what the user gave over `params`, the model's defaults.
+  Status Apply(SamplingParams& params) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> given_;  // name and text, in order
+  SamplingParams checked_;  // the same over vLLM's defaults: finds unusable values early
+};
+
+// The path of the model that `name` means; empty: the default model.
+Result<std::string> FindModel(const std::string& name);
+
+// The positional MODEL, where there is one, into the option; kInvalidArgument when --model says
+// otherwise.
+Status TakeModel(const FlagSet& flags, const std::string& positional, EngineConfig& config);
+
+// Shows a bar on standard error when loading takes longer than a second.
+LoadProgress MakeLoadBar();
+
+// Validates, locates and loads.
+Result<std::unique_ptr<Llm>> LoadLlm(EngineConfig config);
+
+}  // namespace quire

@@ -1,0 +1,185 @@
+#include "kernels/attention.h"
+
+#include <cmath>
+
+#include "kernels/testing.h"
+
+namespace quire::kernels {
+namespace {
+
+struct Case {
+  KvType type = KvType::kF32;
+  std::int64_t block_size = 16;
+  std::int64_t head_dim = 24;
+  std::int64_t value_dim = 24;
+  std::int64_t rows = 1;
+  std::int64_t heads = 3;
+  std::int64_t first_end = 200;  // positions that row 0 sees
+  std::int64_t window = 0;
+  float softcap = 0.0F;
+};
+
+int BytesOfValue(KvType type) { return type == KvType::kF32 ? 4 : 2; }
+
+// Two neighbouring heads' pages, written by the table's own kernel, the second head attended to.
+class Run {
+ public:
+  Run(const CpuTable& table, const Case& c) : table_(table), case_(c) {
+    const std::int64_t positions = c.first_end + c.rows - 1;
+    const std::int64_t blocks = (positions + c.block_size - 1) / c.block_size + 1;
+    const auto bytes = static_cast<std::size_t>(BytesOfValue(c.type));
+    // What was not written is NaN in every type.
+    k_.assign(static_cast<std::size_t>(2 * blocks * c.block_size * c.head_dim) * bytes,
+              std::byte{0xFF});
+    v_.assign(static_cast<std::size_t>(2 * blocks * c.block_size * c.value_dim) * bytes,
+              std::byte{0xFF});
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      block_table_.push_back(static_cast<std::int32_t>(blocks - 1 - b));
+    }
+    kv_ = {.k = k_.data() + c.block_size * c.head_dim * BytesOfValue(c.type),
+           .v = v_.data() + c.block_size * c.value_dim * BytesOfValue(c.type),
+           .k_block_stride = 2 * c.block_size * c.head_dim,
+           .v_block_stride = 2 * c.block_size * c.value_dim,
+           .block_size = c.block_size,
+           .head_dim = c.head_dim,
+           .value_dim = c.value_dim};
+    Write(positions);
+    Attend(positions);
+  }
+
+  std::vector<float> max;
+  std::vector<float> sum;
+  std::vector<float> out;
+  const std::vector<std::byte>& k() const { return k_; }
+  const std::vector<std::byte>& v() const { return v_; }
+
+ private:
+  void Write(std::int64_t positions) {
+    std::vector<std::int32_t> slots;
+    for (std::int64_t p = 0; p < positions; ++p) {
+      const std::int32_t block = block_table_[static_cast<std::size_t>(p / case_.block_size)];
+      slots.push_back(static_cast<std::int32_t>(block * case_.block_size + p % case_.block_size));
+    }
+    const std::int64_t k_stride = case_.head_dim + 1;
+    const std::int64_t v_stride = case_.value_dim + 2;
+    const auto k = RandomFloats(positions * k_stride, 1);
+    const auto v = RandomFloats(positions * v_stride, 2);
+    table_.write_kv[static_cast<int>(case_.type)]({.kv = kv_,
+                                                   .k = k.data(),
+                                                   .v = v.data(),
+                                                   .k_stride = k_stride,
+                                                   .v_stride = v_stride,
+                                                   .rows = positions,
+                                                   .slots = slots.data()});
+  }
+
+  void Attend(std::int64_t positions) {
+    const std::int64_t q_stride = case_.heads * case_.head_dim + 5;
+    const std::int64_t out_stride = case_.heads * case_.value_dim + 3;
+    const auto q = RandomFloats(case_.rows * q_stride, 3, 2.0F);
+    const auto queries = static_cast<std::size_t>(case_.rows * case_.heads);
+    max.assign(queries, -std::numeric_limits<float>::infinity());
+    sum.assign(queries, 0.0F);
+    out.assign(static_cast<std::size_t>(case_.rows * out_stride), 0.0F);
+    for (std::int64_t chunk = 0; chunk * kAttentionChunk < positions; ++chunk) {
+      table_.attend[static_cast<int>(case_.type)]({.kv = kv_,
+                                                   .block_table = block_table_.data(),
+                                                   .q = q.data(),
+                                                   .q_stride = q_stride,
+                                                   .rows = case_.rows,
+                                                   .heads = case_.heads,
+                                                   .first_end = case_.first_end,
+                                                   .window = case_.window,
+                                                   .chunk = chunk,
+                                                   .scale = 0.3F,
+                                                   .softcap = case_.softcap,
+                                                   .max = max.data(),
+                                                   .sum = sum.data(),
+                                                   .out = out.data(),
+                                                   .out_stride = out_stride});
+    }
+  }
+
+  const CpuTable& table_;
+  Case case_;
+  std::vector<std::byte> k_;
+  std::vector<std::byte> v_;
+  std::vector<std::int32_t> block_table_;
+  KvHead kv_;
+};
+
+void ExpectSame(const Case& c) {
+  const Run got(TableUnderTest(), c);
+  const Run want(PortableTable(), c);
+  EXPECT_EQ(got.k(), want.k());
+  EXPECT_EQ(got.v(), want.v());
+  EXPECT_TRUE(SameBits(got.max, want.max));
+  EXPECT_TRUE(SameBits(got.sum, want.sum));
+  EXPECT_TRUE(SameBits(got.out, want.out))
+      << "block size " << c.block_size << ", head " << c.head_dim << ", " << c.rows << " rows of "
+      << c.heads << " heads, first sees " << c.first_end << ", window " << c.window;
+}
+
+constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16};
+
+TEST(AttendKernel, HasTheBitsOfPortableForEveryBlockSize) {
+  for (const KvType type : kTypes) {
+    for (const std::int64_t block_size : {1, 3, 8, 15, 16, 17, 32, 128, 200}) {
+      ExpectSame({.type = type, .block_size = block_size, .rows = 3});
+    }
+  }
+}
+
+TEST(AttendKernel, HasTheBitsOfPortableForEveryHeadSize) {
+  for (const KvType type : kTypes) {
+    for (const std::int64_t dim : {1, 2, 7, 8, 9, 16, 31, 33, 64, 65, 80, 128, 130}) {
+      ExpectSame({.type = type, .head_dim = dim, .value_dim = dim, .first_end = 150});
+    }
+  }
+}
+
+TEST(AttendKernel, HasTheBitsOfPortableForEveryTileOfQueries) {
+  for (std::int64_t heads = 1; heads <= 9; ++heads) {
+    for (std::int64_t rows = 1; rows * heads <= kMaxQueries; ++rows) {
+      ExpectSame({.rows = rows, .heads = heads, .first_end = 120});
+    }
+  }
+}
+
+TEST(AttendKernel, HasTheBitsOfPortableForEveryContextAndWindow) {
+  for (std::int64_t first_end = 1; first_end <= 140; first_end += first_end < 40 ? 1 : 9) {
+    for (const std::int64_t window : {0, 1, 5, 100, 128, 131}) {
+      ExpectSame({.type = KvType::kBF16,
+                  .rows = 5,
+                  .heads = 2,
+                  .first_end = first_end,
+                  .window = window,
+                  .softcap = window == 5 ? 3.0F : 0.0F});
+    }
+  }
+}
+
+TEST(MergeAttentionKernel, HasTheBitsOfPortable) {
+  for (std::int64_t dim = 1; dim <= 40; ++dim) {
+    std::vector<float> outs[2];
+    float maxima[2];
+    float sums[2];
+    const CpuTable* tables[2] = {&TableUnderTest(), &PortableTable()};
+    for (int t = 0; t < 2; ++t) {
+      outs[t] = RandomFloats(dim, 1);
+      auto part = RandomFloats(dim, 2);
+      float part_max = static_cast<float>(dim % 5) - 2.0F;
+      float part_sum = 1.5F;
+      maxima[t] = 0.3F;
+      sums[t] = 2.5F;
+      tables[t]->merge_attention({&maxima[t], &sums[t], outs[t].data()},
+                                 {&part_max, &part_sum, part.data()}, dim);
+    }
+    EXPECT_TRUE(SameBits(outs[0], outs[1]));
+    EXPECT_EQ(maxima[0], maxima[1]);
+    EXPECT_EQ(sums[0], sums[1]);
+  }
+}
+
+}  // namespace
+}  // namespace quire::kernels

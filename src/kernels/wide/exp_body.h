@@ -1,0 +1,23 @@
+// Exp on a register, as kernels/activation.h defines it. Include after an ISA's lanes.h.
+#pragma once
+
+#include "kernels/activation.h"
+
+namespace quire::kernels {
+namespace {
+
+QUIRE_INLINE Floats Exp(Floats x) {
+  const Floats n = RoundToEven(Multiply(x, Set(kLog2E)));
+  Floats r = Fused(n, Set(kMinusLn2High), x);
+  r = Fused(n, Set(kMinusLn2Low), r);
+  Floats p = Set(kExpCoefficients[0]);
+#pragma GCC unroll 5
+  for (int i = 1; i < 6; ++i) p = Fused(p, r, Set(kExpCoefficients[i]));
+  const Floats y = Add(Fused(p, Multiply(r, r), r), Set(1.0F));
+  const Floats scaled = ScaleByPower(y, n);
+  const Floats capped = Select(IsGreater(x, Set(kExpMax)), Set(__builtin_inff()), scaled);
+  return Select(IsGreater(Set(kExpMin), x), Zero(), capped);
+}
+
+}  // namespace
+}  // namespace quire::kernels

@@ -1,0 +1,80 @@
+// Products with f32 activations, over an ISA's lanes.h, which is included first.
+//
+// Each output is a dot product along the rows as the checkpoint stores them, so nothing is
+// repacked: 16 lanes of the depth, folded at the end. A tile of rows times outputs is summed at
+// once, so that a register of activations and one of weights each serve several sums.
+#pragma once
+
+#include "kernels/matmul.h"
+#include "kernels/wide/parts.h"
+
+namespace quire::kernels {
+namespace {
+
+constexpr int kTileRows = kRegisters == 32 ? 4 : 3;
+constexpr int kTileOutputs = kRegisters == 32 ? (kWidth == kLanes ? 4 : 2) : 2;
+
+struct DotTile {
+  const float* x;
+  std::int64_t x_stride;
+  std::int64_t depth;
+};
+
+// Sums of kRows rows from `tile.x` with kOutputs rows of weights.
+template <typename T, int kRows, int kOutputs>
+QUIRE_INLINE void Dots(const DotTile& tile, const T* weights, float (*sums)[kOutputs]) {
+  Floats lanes[kRows][kOutputs][kParts] = {};
+  const auto step = [&](int part, std::int64_t i, auto mask) QUIRE_INLINE_LAMBDA {
+    Floats w[kOutputs];
+#pragma GCC unroll 4
+    for (int o = 0; o < kOutputs; ++o) w[o] = Load(weights + o * tile.depth + i, mask);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const Floats x = Load(tile.x + r * tile.x_stride + i, mask);
+#pragma GCC unroll 4
+      for (int o = 0; o < kOutputs; ++o) {
+        lanes[r][o][part] = Fused(x, w[o], lanes[r][o][part]);
+      }
+    }
+  };
+  ForParts(tile.depth, step);
+  for (int r = 0; r < kRows; ++r) {
+    for (int o = 0; o < kOutputs; ++o) sums[r][o] = FoldHalves(lanes[r][o]);
+  }
+}
+
+template <typename T, int kRows, int kOutputs>
+void MultiplyTile(const MatmulFloatArgs& args, std::int64_t row, std::int64_t output) {
+  float sums[kRows][kOutputs];
+  const DotTile tile = {args.x + row * args.x_stride, args.x_stride, args.depth};
+  Dots<T, kRows, kOutputs>(tile, reinterpret_cast<const T*>(args.weights) + output * args.depth,
+                           sums);
+  for (int r = 0; r < kRows; ++r) {
+    for (int o = 0; o < kOutputs; ++o) {
+      float& out = args.out[(row + r) * args.out_stride + output + o];
+      const float sum = args.bias != nullptr ? sums[r][o] + args.bias[output + o] : sums[r][o];
+      out = args.accumulate ? out + sum : sum;
+    }
+  }
+}
+
+template <typename T, int kOutputs>
+void MultiplyOutputs(const MatmulFloatArgs& args, std::int64_t output) {
+  std::int64_t row = 0;
+  for (; row + kTileRows <= args.rows; row += kTileRows) {
+    MultiplyTile<T, kTileRows, kOutputs>(args, row, output);
+  }
+  for (; row < args.rows; ++row) MultiplyTile<T, 1, kOutputs>(args, row, output);
+}
+
+template <typename T>
+void MatmulFloat(const MatmulFloatArgs& args) {
+  std::int64_t output = 0;
+  for (; output + kTileOutputs <= args.outputs; output += kTileOutputs) {
+    MultiplyOutputs<T, kTileOutputs>(args, output);
+  }
+  for (; output < args.outputs; ++output) MultiplyOutputs<T, 1>(args, output);
+}
+
+}  // namespace
+}  // namespace quire::kernels
