@@ -60,6 +60,7 @@ struct AsyncEngine::State {
   Status AddRequests(std::vector<EngineRequest>& requests);
   void Abort(RequestRange requests);
   void Step();
+  void NoteStep(std::span<const EngineCoreOutput> outputs);
   void Give(std::span<const EngineCoreOutput> outputs, std::span<const RequestId> admitted);
   void Fail(Status status);
 
@@ -199,11 +200,15 @@ void AsyncEngine::State::Abort(RequestRange requests) {
 void AsyncEngine::State::Step() {
   const auto outputs = parts.core->Step();
   if (!outputs.ok()) return Fail(outputs.status());
+  NoteStep(*outputs);  // first, so that who hears the outputs sees the numbers that go with them
   Give(*outputs, parts.core->last_admitted());
   const std::vector<EngineCoreOutput> others = parts.core->TakeOutputs();
   if (!others.empty()) Give(others, {});
+}
+
+void AsyncEngine::State::NoteStep(std::span<const EngineCoreOutput> outputs) {
   std::int64_t num_generated = 0;
-  for (const EngineCoreOutput& out : *outputs) {
+  for (const EngineCoreOutput& out : outputs) {
     num_generated += static_cast<std::int64_t>(out.new_tokens.size());
   }
   MutexLock lock(mutex);

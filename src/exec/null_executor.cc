@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/strings.h"
-
 namespace quire {
 namespace {
 
@@ -34,70 +32,47 @@ NullExecutor::NullExecutor(ModelFacts facts, Script script)
     : facts_(std::move(facts)), script_(std::move(script)) {}
 
 Status NullExecutor::InitKvCache(const KvCachePlan& plan) {
-  block_size_ = plan.block_size;
-  known_.reserve(static_cast<std::size_t>(plan.max_requests));
+  QUIRE_ASSIGN_OR_RETURN(
+      batch_, Batch::Create({.num_groups = static_cast<std::int32_t>(facts_.kv_spec.groups.size()),
+                             .block_size = plan.block_size,
+                             .num_blocks = plan.num_blocks,
+                             .max_model_len = plan.max_model_len,
+                             .max_rows = plan.max_rows,
+                             .max_requests = plan.max_requests,
+                             .vocab_size = facts_.vocab_size}));
   return {};
 }
 
 Status NullExecutor::Execute(const StepPlan& plan, StepResult& out) {
-  for (const RequestId id : plan.finished) known_.erase(id);
-  for (const NewRequestData& data : plan.new_requests) Admit(data);
-  out.step_id = plan.step_id;
-  out.rows.resize(plan.rows.size());
+  QUIRE_RETURN_IF_ERROR(batch_->Apply(plan));
+  PrepareResult(plan, out);
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    QUIRE_RETURN_IF_ERROR(Run(plan.rows[i], out.rows[i]));
+    const ScheduledRow& row = plan.rows[i];
+    BatchedRequest& request = batch_->request(i);
+    if (request.sampling.prompt_logprobs) Score(row, request, out.rows[i]);
+    if (row.samples) Sample(row, request, out.rows[i]);
   }
   return {};
 }
 
-void NullExecutor::Admit(const NewRequestData& data) {
-  known_[data.id] = {
-      .num_prompt_tokens = data.num_prompt_tokens,
-      .num_tokens = static_cast<std::int32_t>(data.tokens.size()),
-      .num_blocks = data.blocks.empty() ? 0 : static_cast<std::int32_t>(data.blocks.front().size()),
-      .has_logprobs = data.sampling.logprobs.has_value(),
-      .has_prompt_logprobs = data.sampling.prompt_logprobs.has_value()};
+void NullExecutor::Score(const ScheduledRow& row, const BatchedRequest& request,
+                         RowResult& result) const {
+  const std::int32_t end =
+      std::min(row.num_computed_tokens + row.num_new_tokens, request.num_prompt_tokens - 1);
+  for (std::int32_t i = row.num_computed_tokens; i < end; ++i) {
+    result.prompt_logprobs.push_back(Certain(request.tokens[static_cast<std::size_t>(i) + 1]));
+  }
 }
 
-Status NullExecutor::Run(const ScheduledRow& row, RowResult& result) {
-  result.id = row.id;
-  result.tokens.clear();
-  result.logprobs.clear();
-  result.prompt_logprobs.clear();
-  result.draft_tokens.clear();
-  const auto found = known_.find(row.id);
-  if (found == known_.end()) {
-    return Internal(StrCat("step plan: request ", row.id.value(), " is not known"));
-  }
-  Known& known = found->second;
-  if (!row.new_blocks.empty()) {
-    known.num_blocks += static_cast<std::int32_t>(row.new_blocks.front().size());
-  }
-  const std::int32_t context = row.num_computed_tokens + row.num_new_tokens;
-  const auto drafts = static_cast<std::int32_t>(row.draft_tokens.size());
-  if (row.num_new_tokens < 1 || context > known.num_tokens + drafts ||
-      context > known.num_blocks * block_size_ ||
-      (row.samples && context != known.num_tokens + drafts)) {
-    return Internal(StrCat("step plan: request ", row.id.value(), " has ", known.num_tokens,
-                           " tokens and ", known.num_blocks, " blocks, cannot compute up to ",
-                           context));
-  }
-  if (known.has_prompt_logprobs) {
-    const std::int32_t end = std::min(context, known.num_prompt_tokens - 1);
-    for (std::int32_t i = row.num_computed_tokens; i < end; ++i) {
-      result.prompt_logprobs.push_back(Certain(0));
-    }
-  }
-  if (row.samples) Sample(row, known, result);
-  return {};
-}
-
-void NullExecutor::Sample(const ScheduledRow& row, Known& known, RowResult& result) {
+void NullExecutor::Sample(const ScheduledRow& row, BatchedRequest& request,
+                          RowResult& result) const {
   for (std::size_t i = 0; i <= row.draft_tokens.size(); ++i) {
-    const TokenId token = script_(row.id, known.num_tokens - known.num_prompt_tokens);
-    ++known.num_tokens;
+    const auto output_idx =
+        static_cast<std::int32_t>(request.tokens.size()) - request.num_prompt_tokens;
+    const TokenId token = script_(row.id, output_idx);
+    request.tokens.push_back(token);
     result.tokens.push_back(token);
-    if (known.has_logprobs) result.logprobs.push_back(Certain(token));
+    if (request.sampling.logprobs) result.logprobs.push_back(Certain(token));
     if (i < row.draft_tokens.size() && row.draft_tokens[i] != token) break;
   }
 }

@@ -4,18 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <unordered_map>
 
 #include "base/id.h"
 #include "base/status.h"
 #include "config/model_facts.h"
 #include "exec/executor.h"
+#include "runner/batch.h"
 
 namespace quire {
 
-// What measures and tests the control plane alone. Follows the plan as a real worker does, so that
-// a plan that contradicts itself is refused here too; allocates nothing in a step that only goes on
-// with known requests. One thread.
+// What measures and tests the control plane alone. Builds a step's inputs as a real worker does, so
+// a plan that contradicts itself is refused here too, and then computes nothing. One thread.
 class NullExecutor : public Executor {
  public:
   // The token at place `output_idx` (from 0) of a request's answer.
@@ -31,21 +30,12 @@ class NullExecutor : public Executor {
   Status Execute(const StepPlan& plan, StepResult& out) override;
 
  private:
-  struct Known {
-    std::int32_t num_prompt_tokens = 0;
-    std::int32_t num_tokens = 0;
-    std::int32_t num_blocks = 0;  // of the first KV group
-    bool has_logprobs = false;
-    bool has_prompt_logprobs = false;
-  };
-  void Admit(const NewRequestData& data);
-  Status Run(const ScheduledRow& row, RowResult& result);
-  void Sample(const ScheduledRow& row, Known& known, RowResult& result);
+  void Score(const ScheduledRow& row, const BatchedRequest& request, RowResult& result) const;
+  void Sample(const ScheduledRow& row, BatchedRequest& request, RowResult& result) const;
 
   const ModelFacts facts_;
   const Script script_;
-  std::int32_t block_size_ = 16;
-  std::unordered_map<RequestId, Known> known_;
+  std::unique_ptr<Batch> batch_;
 };
 
 }  // namespace quire

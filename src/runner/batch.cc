@@ -117,11 +117,11 @@ Status Batch::Admit(const NewRequestData& data) {
   }
   Forget(data.id);  // a preempted request comes back under its old name
   if (free_states_.empty()) {
-    states_.push_back(std::make_unique<RequestState>());
+    states_.push_back(std::make_unique<BatchedRequest>());
     free_states_.reserve(states_.size());
     free_states_.push_back(states_.back().get());
   }
-  RequestState& state = *free_states_.back();
+  BatchedRequest& state = *free_states_.back();
   free_states_.pop_back();
   state.id = data.id;
   state.tokens.reserve(std::max(data.tokens.size() + 1, MostTokens(data, limits_.max_model_len)));
@@ -141,7 +141,7 @@ Status Batch::Admit(const NewRequestData& data) {
 }
 
 Status Batch::SetPlace(std::size_t row_idx, const ScheduledRow& row) {
-  RequestState* state = row_owners_[row_idx];
+  BatchedRequest* state = row_owners_[row_idx];
   const auto table_row = static_cast<std::int64_t>(row_idx);
   const bool is_current = state != nullptr && state->row_idx == table_row && state->id == row.id;
   if (!is_current) {
@@ -163,7 +163,7 @@ Status Batch::SetPlace(std::size_t row_idx, const ScheduledRow& row) {
   return {};
 }
 
-Status Batch::AppendBlocks(std::size_t row_idx, RequestState& state, const GroupBlocks& blocks) {
+Status Batch::AppendBlocks(std::size_t row_idx, BatchedRequest& state, const GroupBlocks& blocks) {
   if (blocks.empty()) return {};
   QUIRE_RETURN_IF_ERROR(CheckBlocks(blocks).With(Name(state.id)));
   for (std::size_t group = 0; group < blocks.size(); ++group) {
@@ -180,7 +180,7 @@ Status Batch::AppendBlocks(std::size_t row_idx, RequestState& state, const Group
   return {};
 }
 
-Status Batch::CheckRow(const ScheduledRow& row, const RequestState& state) const {
+Status Batch::CheckRow(const ScheduledRow& row, const BatchedRequest& state) const {
   const std::int64_t context = std::int64_t{row.num_computed_tokens} + row.num_new_tokens;
   const std::int64_t known = static_cast<std::int64_t>(state.tokens.size());
   const auto drafts = static_cast<std::int64_t>(row.draft_tokens.size());
@@ -204,7 +204,7 @@ Status Batch::CheckRow(const ScheduledRow& row, const RequestState& state) const
   return CheckTokens(row.draft_tokens);
 }
 
-void Batch::FillRows(const ScheduledRow& row, const RequestState& state) {
+void Batch::FillRows(const ScheduledRow& row, const BatchedRequest& state) {
   const std::size_t request_idx = places_.size() - 1;
   const auto known = static_cast<std::int32_t>(state.tokens.size());
   const std::int32_t mask = limits_.block_size - 1;
@@ -237,6 +237,20 @@ void Batch::Seal() {
         .max_blocks = max_blocks,
         .slots = {slots_[group].data(), num_rows_},
     };
+  }
+}
+
+void PrepareResult(const StepPlan& plan, StepResult& out) {
+  out.step_id = plan.step_id;
+  out.rows.resize(plan.rows.size());
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    RowResult& row = out.rows[i];
+    row.id = plan.rows[i].id;
+    row.tokens.clear();
+    row.logprobs.clear();
+    row.prompt_logprobs.clear();
+    row.draft_tokens.clear();
+    row.error = Status();
   }
 }
 

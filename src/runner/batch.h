@@ -13,6 +13,7 @@
 #include "request/sampling_params.h"
 #include "runner/batch_block_table.h"
 #include "step/plan.h"
+#include "step/result.h"
 
 namespace quire {
 
@@ -28,7 +29,7 @@ struct BatchLimits {
 
 // One request as its worker knows it. Objects are used again after a request has gone, so that a
 // later one finds their memory.
-struct RequestState {
+struct BatchedRequest {
   RequestId id;
   std::int64_t row_idx = -1;    // of the block tables, where its blocks are up to date
   std::vector<TokenId> tokens;  // the prompt and what was generated
@@ -60,7 +61,7 @@ class Batch {
   std::span<const ops::AttentionBatch> attention() const { return attention_; }
 
   // The request of the plan's row `row_idx`.
-  RequestState& request(std::size_t row_idx) { return *places_[row_idx]; }
+  BatchedRequest& request(std::size_t row_idx) { return *places_[row_idx]; }
 
   std::size_t num_requests() const { return by_id_.size(); }  // known ones
 
@@ -72,19 +73,19 @@ class Batch {
   Status CheckBlocks(const GroupBlocks& blocks) const;
   Status CheckTokens(std::span<const TokenId> tokens) const;
   Status SetPlace(std::size_t row_idx, const ScheduledRow& row);
-  Status AppendBlocks(std::size_t row_idx, RequestState& state, const GroupBlocks& blocks);
-  Status CheckRow(const ScheduledRow& row, const RequestState& state) const;
-  void FillRows(const ScheduledRow& row, const RequestState& state);
+  Status AppendBlocks(std::size_t row_idx, BatchedRequest& state, const GroupBlocks& blocks);
+  Status CheckRow(const ScheduledRow& row, const BatchedRequest& state) const;
+  void FillRows(const ScheduledRow& row, const BatchedRequest& state);
   void Seal();
 
   BatchLimits limits_;
   int block_shift_;
-  std::unordered_map<RequestId, RequestState*> by_id_;
-  std::vector<std::unique_ptr<RequestState>> states_;  // all that were ever needed at once
-  std::vector<RequestState*> free_states_;
-  std::vector<RequestState*> places_;      // of this step
-  std::vector<RequestState*> row_owners_;  // who last had each row of the block tables
-  std::vector<BatchBlockTable> tables_;    // one a KV group
+  std::unordered_map<RequestId, BatchedRequest*> by_id_;
+  std::vector<std::unique_ptr<BatchedRequest>> states_;  // all that were ever needed at once
+  std::vector<BatchedRequest*> free_states_;
+  std::vector<BatchedRequest*> places_;      // of this step
+  std::vector<BatchedRequest*> row_owners_;  // who last had each row of the block tables
+  std::vector<BatchBlockTable> tables_;      // one a KV group
   std::vector<TokenId> token_ids_;
   std::vector<std::int32_t> positions_;
   std::vector<std::int32_t> q_start_;
@@ -93,5 +94,8 @@ class Batch {
   std::vector<ops::AttentionBatch> attention_;
   std::size_t num_rows_ = 0;
 };
+
+// Makes `out` hold one empty row for each of the plan's, using its memory again.
+void PrepareResult(const StepPlan& plan, StepResult& out);
 
 }  // namespace quire

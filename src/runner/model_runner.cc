@@ -47,7 +47,7 @@ Status ModelRunner::Execute(const StepPlan& plan, StepResult& out) {
     return Status(Code::kFailedPrecondition, "KV cache: not set up before the first step");
   }
   QUIRE_RETURN_IF_ERROR(state.batch->Apply(plan));
-  state.ResetResult(plan, out);
+  PrepareResult(plan, out);
   if (plan.rows.empty()) return {};
   const ConstTensorView hidden =
       state.model->Forward(state.ctx, {.token_ids = state.batch->token_ids(),
@@ -69,20 +69,6 @@ Status ModelRunner::State::AllocateLogits(std::int32_t max_rows) {
   hidden_rows.reserve(rows);
   sources.reserve(rows);
   return {};
-}
-
-void ModelRunner::State::ResetResult(const StepPlan& plan, StepResult& out) const {
-  out.step_id = plan.step_id;
-  out.rows.resize(plan.rows.size());
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    RowResult& row = out.rows[i];
-    row.id = plan.rows[i].id;
-    row.tokens.clear();
-    row.logprobs.clear();
-    row.prompt_logprobs.clear();
-    row.draft_tokens.clear();
-    row.error = Status();
-  }
 }
 
 TensorView ModelRunner::State::ComputeLogits(ConstTensorView hidden,
@@ -136,7 +122,7 @@ Result<std::size_t> ModelRunner::State::GatherSamplingRows(const StepPlan& plan,
       return Internal("step plan: " + std::to_string(num_drafts) + " drafts of one request");
     }
     if (hidden_rows.size() + num_drafts + 1 > capacity) break;
-    RequestState& request = batch->request(i);
+    BatchedRequest& request = batch->request(i);
     const std::size_t known = request.tokens.size();
     // Drafts stand behind the tokens while they are judged; TakeSamples removes the refused ones.
     request.tokens.insert(request.tokens.end(), row.draft_tokens.begin(), row.draft_tokens.end());
@@ -199,7 +185,7 @@ void ModelRunner::State::ScorePrompts(const StepPlan& plan, ConstTensorView hidd
                                       StepResult& out) {
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     const ScheduledRow& row = plan.rows[i];
-    const RequestState& request = batch->request(i);
+    const BatchedRequest& request = batch->request(i);
     if (!request.sampling.prompt_logprobs) continue;
     const std::int32_t end =
         std::min(row.num_computed_tokens + row.num_new_tokens, request.num_prompt_tokens - 1);
@@ -211,7 +197,7 @@ void ModelRunner::State::ScorePrompts(const StepPlan& plan, ConstTensorView hidd
   }
 }
 
-void ModelRunner::State::ScorePrompt(const RequestState& request, std::int32_t first_position,
+void ModelRunner::State::ScorePrompt(const BatchedRequest& request, std::int32_t first_position,
                                      std::int32_t first_row, ConstTensorView hidden,
                                      std::span<PositionLogprobs> out) {
   const auto total = static_cast<std::int32_t>(out.size());

@@ -44,7 +44,6 @@ struct ModelRunner::State {
   std::vector<SampledToken> sampled;
 
   Status AllocateLogits(std::int32_t max_rows);
-  void ResetResult(const StepPlan& plan, StepResult& out) const;
 
   // Logits of these rows of `hidden`, at most max_logit_rows; valid until the next call.
   TensorView ComputeLogits(ConstTensorView hidden, std::span<const std::int32_t> rows);
@@ -58,8 +57,8 @@ struct ModelRunner::State {
   void TakeSamples(const StepPlan& plan, StepResult& out);
 
   void ScorePrompts(const StepPlan& plan, ConstTensorView hidden, StepResult& out);
-  void ScorePrompt(const RequestState& request, std::int32_t first_position, std::int32_t first_row,
-                   ConstTensorView hidden, std::span<PositionLogprobs> out);
+  void ScorePrompt(const BatchedRequest& request, std::int32_t first_position,
+                   std::int32_t first_row, ConstTensorView hidden, std::span<PositionLogprobs> out);
 };
 
 }  // namespace quire

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "base/test_data.h"
+#include "exec/thread_executor.h"
 #include "invariance.h"
 #include "tiny_model.h"
 
@@ -91,6 +91,18 @@ TEST_P(Invariance, HoldsWithAPrefixCacheColdAndWarm) {
   ExpectSame(alone, RunTogether(*llm, prompts, 4), "cold");
   ExpectSame(alone, RunTogether(*llm, prompts, 5), "warm");
   EXPECT_GT(llm->stats().prefix_hits, 0);
+}
+
+// The same model behind a worker that sees bytes only.
+TEST_P(Invariance, HoldsForAWorkerOnAnotherThread) {
+  const auto prompts = MixedPrompts(8, kTinyVocab, 60, 8);
+  const EngineConfig config = InvarianceConfig(model_);
+  const auto alone = RunAlone(config, prompts);
+  auto executor = CreateThreadExecutor([&] { return CreateInlineExecutor(config, {}); });
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  const auto llm = Llm::CreateOver(config, *std::move(executor), nullptr);
+  ASSERT_TRUE(llm.ok()) << llm.status().message();
+  ExpectSame(alone, RunTogether(**llm, prompts, 6), "over bytes");
 }
 
 INSTANTIATE_TEST_SUITE_P(FullAndWindow, Invariance, testing::Values(0, 24));
