@@ -40,6 +40,12 @@ def properties(path, names=None):
     return out
 
 
+def age_class(age):
+    """0: in Unicode 8.0, 1: since 9.0, 2: since 10.0 to 14.0, 3: since 15.0 or later."""
+    major = int(age.split(".")[0])
+    return 0 if major <= 8 else 1 if major == 9 else 2 if major <= 14 else 3
+
+
 class Database:
     def __init__(self, root):
         self.category = ["Cn"] * SIZE
@@ -58,6 +64,20 @@ class Database:
             if len(fields) == 5:  # a sixth field is a condition
                 self.special[int(fields[0], 16)] = [[int(c, 16) for c in f.split()] for f in fields[1:4]]
         self.read_normalization(root / "DerivedNormalizationProps.txt")
+        self.ages = {c: age_class(a) for c, a in properties(root / "DerivedAge.txt").items()}
+        self.read_additions(pathlib.Path(__file__).with_name("unicode_additions.txt"))
+
+    def read_additions(self, path):
+        for fields in lines(path):
+            first, last = code_range(fields[0])
+            for code in range(first, last + 1):
+                if fields[1].startswith("lower "):
+                    self.lower[code] = int(fields[1][6:], 16)
+                    continue
+                self.category[code] = fields[1]
+                self.ages[code] = 3
+                if code >= 0x20000:  # the planes of ideographs
+                    self.scripts[code] = "Han"
 
     def read_main(self, path):
         first = None
@@ -216,7 +236,8 @@ def compositions(data):
 
 
 def word(data, code):
-    return (code in data.alphabetic or data.category[code] in ("Mn", "Mc", "Me", "Nd", "Pc"))
+    return (code in data.alphabetic or code in (0x200C, 0x200D)
+            or data.category[code][0] in "LM" or data.category[code] in ("Nd", "Nl", "Pc"))
 
 
 def main():
@@ -229,6 +250,7 @@ def main():
     scripts = script_names(data)
     range_table("kScripts", ranges({c: scripts[s] for c, s in data.scripts.items()}))
     range_table("kGraphemeBreaks", ranges({c: BREAKS.index(b) for c, b in data.breaks.items()}))
+    range_table("kAges", ranges({c: a for c, a in data.ages.items() if a}))
     range_table("kPictographic", ranges({c: 1 for c in data.pictographic}))
     cased = {c: (c in data.cased) | (c in data.case_ignorable) << 1
              for c in set(data.cased) | set(data.case_ignorable)}

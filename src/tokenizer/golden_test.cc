@@ -1,6 +1,4 @@
 // Every tokenizer of the reference data over the whole corpus: ids, decoded texts, deltas.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -10,6 +8,8 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "tokenizer/detokenizer.h"
@@ -149,8 +149,8 @@ void CheckHfRows(const std::string& name, const Tokenizer& tokenizer, const fs::
     const auto plain = tokenizer.Encode(text, {.add_special_tokens = false});
     const auto full = tokenizer.Encode(text);
     if (!plain.ok() || !full.ok()) {
-      tally.Check("statuses", std::string("ok"), plain.ok() ? full.status().message()
-                                                            : plain.status().message(), place);
+      tally.Check("statuses", std::string("ok"),
+                  plain.ok() ? full.status().message() : plain.status().message(), place);
       continue;
     }
     CheckIds(tally, row, "ids", *plain, place);
@@ -273,8 +273,8 @@ TEST(GoldenTokenizers, GgufVocabulariesReproduceTheirOwnVectors) {
       for (const std::string_view id : Split(lines[i], ' ')) {
         if (!id.empty()) wanted.push_back(*ParseNumber<TokenId>(id));
       }
-      const auto got = (*tokenizer)->Encode(
-          texts[i], {.add_special_tokens = false, .parse_special = false});
+      const auto got =
+          (*tokenizer)->Encode(texts[i], {.add_special_tokens = false, .parse_special = false});
       ASSERT_TRUE(got.ok());
       tally.Check("vectors", wanted, *got, Brief(texts[i]));
     }

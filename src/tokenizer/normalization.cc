@@ -61,18 +61,31 @@ void AppendDecomposed(std::u32string& out, char32_t code, bool compatible) {
              compatible ? entry.compatible_count : entry.canonical_count);
 }
 
+// What a version of the data says of code points; those it lacks stay as they are.
+struct Data {
+  FormVersion version;
+
+  bool Has(char32_t code) const {
+    return version == FormVersion::kUnicode15 || AgeOf(code) <= AgeClass::kUnicode9;
+  }
+  int ClassOf(char32_t code) const {
+    const int combining = CombiningClass(code);
+    return combining != 0 && Has(code) ? combining : 0;
+  }
+};
+
 // Sorts each run of marks by combining class, keeping the order of equals.
-void SortMarks(std::u32string& codes) {
+void SortMarks(std::u32string& codes, Data data) {
   std::size_t at = 0;
   while (at < codes.size()) {
-    if (CombiningClass(codes[at]) == 0) {
+    if (data.ClassOf(codes[at]) == 0) {
       ++at;
       continue;
     }
     std::size_t end = at + 1;
-    while (end < codes.size() && CombiningClass(codes[end]) != 0) ++end;
+    while (end < codes.size() && data.ClassOf(codes[end]) != 0) ++end;
     std::stable_sort(codes.begin() + at, codes.begin() + end,
-                     [](char32_t a, char32_t b) { return CombiningClass(a) < CombiningClass(b); });
+                     [data](char32_t a, char32_t b) { return data.ClassOf(a) < data.ClassOf(b); });
     at = end;
   }
 }
@@ -95,15 +108,15 @@ char32_t Compose(char32_t first, char32_t second) {
 }
 
 // Composes in place; `codes` is decomposed and sorted.
-void ComposeAll(std::u32string& codes) {
+void ComposeAll(std::u32string& codes, Data data) {
   std::size_t length = 0;              // of the result so far
   std::size_t starter = codes.size();  // its index in the result; none yet
   int last_class = -1;                 // of the code point before, within the starter's marks
   for (const char32_t code : codes) {
-    const int combining = CombiningClass(code);
+    const int combining = data.ClassOf(code);
     if (starter < length && (last_class < combining || last_class == -1)) {
       const char32_t composed = Compose(codes[starter], code);
-      if (composed != 0) {
+      if (composed != 0 && data.Has(composed)) {
         codes[starter] = composed;
         continue;
       }
@@ -145,17 +158,22 @@ bool IsSurelyNormalized(std::string_view text, Form form) {
   return true;
 }
 
-std::string Normalize(std::string_view text, Form form) {
+std::string Normalize(std::string_view text, Form form, FormVersion version) {
   if (IsSurelyNormalized(text, form)) return std::string(text);
+  const Data data{version};
   std::u32string codes;
   codes.reserve(text.size());
   while (!text.empty()) {
     const CodePoint point = FirstCodePoint(text);
     text.remove_prefix(point.length);
-    AppendDecomposed(codes, point.code, IsCompatible(form));
+    if ((NormalFlags(point.code) & 3) != 0 && data.Has(point.code)) {
+      AppendDecomposed(codes, point.code, IsCompatible(form));
+    } else {
+      codes += point.code;
+    }
   }
-  SortMarks(codes);
-  if (IsComposed(form)) ComposeAll(codes);
+  SortMarks(codes, data);
+  if (IsComposed(form)) ComposeAll(codes, data);
   return FromCodePoints(codes);
 }
 

@@ -40,7 +40,7 @@ class CodePointNormalizer final : public Normalizer {
 };
 
 void AppendWithoutMark(std::string& out, char32_t code) {
-  if (!unicode::IsIn(code, unicode::kMark)) AppendUtf8(out, code);
+  if (!unicode::IsMark9(code)) AppendUtf8(out, code);
 }
 
 // SentencePiece's clean-up for translation: no control characters, odd blanks become plain ones.
@@ -56,14 +56,11 @@ void AppendNmt(std::string& out, char32_t code) {
 }
 
 void AppendClean(std::string& out, char32_t code) {
-  using unicode::Category;
   if (code == '\t' || code == '\n' || code == '\r') {
     out += ' ';
     return;
   }
-  constexpr unicode::CategorySet kControl =
-      unicode::SetOf(Category::kCc) | unicode::SetOf(Category::kCf) | unicode::SetOf(Category::kCo);
-  if (code == 0 || code == 0xFFFD || unicode::IsIn(code, kControl)) return;
+  if (code == 0 || code == 0xFFFD || unicode::IsControl8(code)) return;
   AppendUtf8(out, unicode::IsWhiteSpace(code) ? U' ' : code);
 }
 
@@ -82,7 +79,7 @@ void AppendSpacedChinese(std::string& out, char32_t code) {
 }
 
 void AppendWithoutAccent(std::string& out, char32_t code) {
-  if (unicode::CategoryOf(code) != unicode::Category::kMn) AppendUtf8(out, code);
+  if (!unicode::IsNonspacing8(code)) AppendUtf8(out, code);
 }
 
 std::unique_ptr<const Normalizer> PerCodePoint(CodePointNormalizer::Append append) {
@@ -93,7 +90,9 @@ class UnicodeNormalizer final : public Normalizer {
  public:
   explicit UnicodeNormalizer(unicode::Form form) : form_(form) {}
   Status Apply(std::string& text) const override {
-    if (!unicode::IsSurelyNormalized(text, form_)) text = unicode::Normalize(text, form_);
+    if (!unicode::IsSurelyNormalized(text, form_)) {
+      text = unicode::Normalize(text, form_, unicode::FormVersion::kUnicode9);
+    }
     return {};
   }
 

@@ -212,7 +212,7 @@ Result<Encoding> PostProcessor::Process(std::vector<Encoding> sequences,
         truncation->max_length > added ? truncation->max_length - added : 0;
     QUIRE_RETURN_IF_ERROR(Truncate(sequences, max_length));
   }
-  for (std::size_t i = 0; i < sequences.size() && !steps.empty(); ++i) {
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
     sequences[i].type_ids.assign(sequences[i].ids.size(), static_cast<std::int32_t>(i));
   }
   // A later step finds the parts of an earlier one and treats the first two as its sequences.

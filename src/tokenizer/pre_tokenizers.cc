@@ -14,13 +14,6 @@ namespace {
 
 bool IsNumeric(char32_t code) { return unicode::IsNumber(code); }
 
-// ASCII punctuation in the C locale's sense, and the categories P.
-bool IsPunctuation(char32_t code) {
-  if (code < 128)
-    return code > 32 && code < 127 && !unicode::IsIn(code, unicode::kLetter | unicode::kNumber);
-  return unicode::IsIn(code, unicode::kPunctuation);
-}
-
 struct Segment {
   std::size_t begin, end;
   bool is_match;
@@ -247,13 +240,13 @@ std::unique_ptr<const PreTokenizer> MakeDigits(bool is_individual) {
 }
 
 std::unique_ptr<const PreTokenizer> MakePunctuation(SplitBehavior behavior) {
-  return Named("punctuation", MakeSplit(MakeCharPattern(IsPunctuation), behavior));
+  return Named("punctuation", MakeSplit(MakeCharPattern(unicode::IsPunctuation8), behavior));
 }
 
 std::unique_ptr<const PreTokenizer> MakeBertPreTokenizer() {
   std::vector<std::unique_ptr<const PreTokenizer>> parts;
   parts.push_back(MakeSplit(MakeCharPattern(unicode::IsWhiteSpace), SplitBehavior::kRemoved));
-  parts.push_back(MakeSplit(MakeCharPattern(IsPunctuation), SplitBehavior::kIsolated));
+  parts.push_back(MakeSplit(MakeCharPattern(unicode::IsPunctuation8), SplitBehavior::kIsolated));
   return std::make_unique<NamedPreTokenizer>("bert", std::move(parts));
 }
 

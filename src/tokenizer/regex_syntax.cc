@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <string>
 #include <vector>
 
 #include "base/strings.h"
-#include "tokenizer/unicode_tables.h"
+#include "tokenizer/unicode.h"
 #include "tokenizer/utf8.h"
 
 namespace quire {
@@ -16,22 +17,64 @@ namespace {
 
 constexpr int kMaxNesting = 16;
 
+// The code points of some categories that a PCRE2 with older data does not know, as class items.
+std::string NewerItems(unicode::CategorySet set) {
+  std::string out;
+  const auto hex = [&](char32_t code) {
+    char digits[8];
+    const auto end = std::to_chars(digits, digits + sizeof digits, std::uint32_t{code}, 16);
+    return StrCat("\\x{", std::string_view(digits, end.ptr - digits), "}");
+  };
+  for (int i = 0; i < unicode::kAgesCount; ++i) {
+    const unicode::CodeRange& range = unicode::kAges[i];
+    if (static_cast<unicode::AgeClass>(range.value) != unicode::AgeClass::kLater) continue;
+    for (char32_t code = range.first; code <= range.last; ++code) {
+      if (!unicode::IsIn(code, set)) continue;
+      const char32_t first = code;
+      while (code < range.last && unicode::IsIn(code + 1, set)) ++code;
+      out += first == code ? hex(first) : StrCat(hex(first), "-", hex(code));
+    }
+  }
+  return out;
+}
+
+// The categories that a name of one or two letters stands for; empty for any other name.
+unicode::CategorySet CategoriesNamed(std::string_view name) {
+  constexpr std::string_view kNames =
+      "CnLuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCsCo";
+  unicode::CategorySet set = 0;
+  for (std::size_t i = 0; i * 2 < kNames.size(); ++i) {
+    const std::string_view known = kNames.substr(i * 2, 2);
+    const bool is_cased = name == "L&" && (known == "Lu" || known == "Ll" || known == "Lt");
+    if (known == name || (name.size() == 1 && known[0] == name[0]) || is_cased) {
+      set |= unicode::SetOf(static_cast<unicode::Category>(i));
+    }
+  }
+  return set;
+}
+
 // What the short classes hold, for use inside brackets.
 constexpr std::string_view kSpaceItems = "\\t-\\r\\x{85}\\p{Z}";
-constexpr std::string_view kDigitItems = "\\p{Nd}";
-constexpr std::string_view kWordItems = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 constexpr std::string_view kHexItems = "0-9a-fA-F";
 
-std::string_view ItemsOf(char lower) {
+std::string DigitItems() { return "\\p{Nd}" + NewerItems(CategoriesNamed("Nd")); }
+
+std::string WordItems() {
+  return "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}" +
+         NewerItems(unicode::kLetter | unicode::kMark | CategoriesNamed("Nd") |
+                    CategoriesNamed("Nl") | CategoriesNamed("Pc"));
+}
+
+std::string ItemsOf(char lower) {
   switch (lower) {
     case 's':
-      return kSpaceItems;
+      return std::string(kSpaceItems);
     case 'd':
-      return kDigitItems;
+      return DigitItems();
     case 'w':
-      return kWordItems;
+      return WordItems();
     case 'h':
-      return kHexItems;
+      return std::string(kHexItems);
     default:
       return {};
   }
@@ -96,19 +139,22 @@ std::string LooseName(std::string_view name) {
   return out;
 }
 
-// What stands between the braces of \p{…} for PCRE2, which takes a bare script name for the
-// script's extensions.
-std::string PropertyName(std::string_view name) {
+// The class items for \p{name}. PCRE2 takes a bare script name for the script's extensions.
+std::string PropertyItems(std::string_view name) {
   const std::string loose = LooseName(name);
   for (const LongName& known : kLongNames) {
-    if (known.name == loose) return std::string(known.category);
-  }
-  for (int i = 0; i < unicode::kScriptNamesCount; ++i) {
-    if (LooseName(unicode::kScriptNames[i]) == loose) {
-      return StrCat("sc:", unicode::kScriptNames[i]);
+    if (known.name == loose) {
+      return StrCat("\\p{", known.category, "}", NewerItems(CategoriesNamed(known.category)));
     }
   }
-  return std::string(name);
+  for (int i = 0; i < unicode::kScriptNamesCount; ++i) {
+    if (LooseName(unicode::kScriptNames[i]) != loose) continue;
+    // Ideographs are the only script of which PCRE2 lacks a large block.
+    constexpr std::string_view kNewerHan =
+        "\\x{2ebf0}-\\x{2ee5d}\\x{31350}-\\x{323af}\\x{323b0}-\\x{33479}";
+    return StrCat("\\p{sc:", unicode::kScriptNames[i], "}", loose == "han" ? kNewerHan : "");
+  }
+  return StrCat("\\p{", name, "}", NewerItems(CategoriesNamed(name)));
 }
 
 class Translator {
@@ -246,7 +292,7 @@ Status Translator::TranslateEscape() {
   const char lower = static_cast<char>(std::tolower(c));
   if (c == '\0') return Fault("a backslash at the end");
   if (c == 'b' || c == 'B') {  // word edges by our idea of a word
-    const std::string word = StrCat("[", kWordItems, "]");
+    const std::string word = StrCat("[", WordItems(), "]");
     const bool is_edge = c == 'b';
     BeginAtom();
     out_ += StrCat("(?:(?<=", word, ")(?", is_edge ? "!" : "=", word, ")|(?<!", word, ")(?",
@@ -255,7 +301,7 @@ Status Translator::TranslateEscape() {
     return {};
   }
   BeginAtom();
-  if (const std::string_view items = ItemsOf(lower); !items.empty()) {
+  if (const std::string items = ItemsOf(lower); !items.empty()) {
     out_ += StrCat(c == lower ? "[" : "[^", items, "]");
     at_ += 2;
     return {};
@@ -293,13 +339,12 @@ Result<std::string> Translator::ReadProperty() {
   }
   at_ = end + 1;
   const std::string loose = LooseName(name);
-  const std::string_view items = loose == "space"    ? kSpaceItems
-                                 : loose == "word"   ? kWordItems
-                                 : loose == "alnum"  ? "\\p{Alphabetic}\\p{Nd}"
-                                 : loose == "xdigit" ? kHexItems
-                                                     : std::string_view();
-  if (!items.empty()) return StrCat(is_negated ? "[^" : "[", items, "]");
-  return StrCat(is_negated ? "\\P{" : "\\p{", PropertyName(name), "}");
+  const std::string items = loose == "space"    ? std::string(kSpaceItems)
+                            : loose == "word"   ? WordItems()
+                            : loose == "alnum"  ? "\\p{Alphabetic}" + DigitItems()
+                            : loose == "xdigit" ? std::string(kHexItems)
+                                                : PropertyItems(name);
+  return StrCat(is_negated ? "[^" : "[", items, "]");
 }
 
 // \uHHHH.
@@ -326,7 +371,7 @@ bool Translator::ReadPosix(std::string& items) {
   if (name == "space") {
     items += kSpaceItems;
   } else if (name == "word") {
-    items += kWordItems;
+    items += WordItems();
   } else {
     items += source_.substr(at_, end + 2 - at_);
   }
@@ -339,7 +384,7 @@ Result<std::string> Translator::ReadClassEscape(std::vector<std::string>& others
   const char c = Peek(1);
   const char lower = static_cast<char>(std::tolower(c));
   if (c == '\0') return Fault("a backslash at the end");
-  if (const std::string_view items = ItemsOf(lower); !items.empty()) {
+  if (const std::string items = ItemsOf(lower); !items.empty()) {
     at_ += 2;
     if (c == lower) return std::string(items);
     others.push_back(StrCat("[^", items, "]"));
@@ -347,7 +392,7 @@ Result<std::string> Translator::ReadClassEscape(std::vector<std::string>& others
   }
   if (lower == 'p' && Peek(2) == '{') {
     QUIRE_ASSIGN_OR_RETURN(std::string property, ReadProperty());
-    if (!property.starts_with('[')) return property;
+    if (!property.starts_with("[^")) return property.substr(1, property.size() - 2);
     others.push_back(std::move(property));
     return std::string();
   }

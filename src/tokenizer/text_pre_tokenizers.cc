@@ -144,13 +144,14 @@ class UnicodeScripts final : public RangeSplit {
   }
 
  private:
-  // SentencePiece's idea of scripts: the Japanese ones are one; "" goes with any.
+  // SentencePiece's idea of scripts, as of Unicode 9.0: the Japanese ones are one; "" goes with
+  // any.
   static std::string_view ScriptOf(char32_t code) {
     if (code == 0x30FC) return "Han";
     if (code == ' ') return "";
     const std::string_view script = unicode::ScriptOf(code);
     if (script == "Hiragana" || script == "Katakana") return "Han";
-    return script == "Unknown" ? "" : script;
+    return script == "Unknown" || unicode::AgeOf(code) > unicode::AgeClass::kUnicode9 ? "" : script;
   }
 };
 

@@ -51,6 +51,40 @@ std::string_view ScriptOf(char32_t code) {
   return range == nullptr ? std::string_view("Unknown") : kScriptNames[range->value];
 }
 
+AgeClass AgeOf(char32_t code) {
+  const CodeRange* range = FindRange(std::span(kAges, kAgesCount), code);
+  return range == nullptr ? AgeClass::kUnicode8 : static_cast<AgeClass>(range->value);
+}
+
+namespace {
+
+bool IsIn8(char32_t code, CategorySet set) {
+  return IsIn(code, set) && AgeOf(code) == AgeClass::kUnicode8;
+}
+
+}  // namespace
+
+// The exceptions below are code points whose category changed later.
+bool IsPunctuation8(char32_t code) {
+  if (code < 128) return code > 32 && code < 127 && !IsIn(code, kLetter | kNumber);
+  return IsIn8(code, kPunctuation) || code == 0x166D || code == 0x111C9;
+}
+
+bool IsNonspacing8(char32_t code) {
+  if (code == 0x1885 || code == 0x1886 || code == 0xA9BD || code == 0x111C9) return false;
+  return IsIn8(code, SetOf(Category::kMn)) || code == 0x1734;
+}
+
+bool IsControl8(char32_t code) {
+  return IsIn8(code, SetOf(Category::kCc) | SetOf(Category::kCf) | SetOf(Category::kCo));
+}
+
+bool IsMark9(char32_t code) {
+  if (code == 0x111C9) return false;
+  if (code == 0x1CF2 || code == 0x1CF3) return true;
+  return IsIn(code, kMark) && AgeOf(code) <= AgeClass::kUnicode9;
+}
+
 void AppendLower(std::string& out, char32_t code) {
   if (code < 0x80) {
     out += static_cast<char>(code >= 'A' && code <= 'Z' ? code + 32 : code);

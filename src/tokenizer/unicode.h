@@ -1,4 +1,5 @@
-// Properties of code points, case mappings and normalization forms (Unicode 15.0).
+// Properties of code points, case mappings and normalization forms. Unicode 15.0, with the
+// categories of 17.0; some functions go by older versions, as the originals of tokenizers do.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +70,17 @@ inline bool IsWord(char32_t code) { return PropertiesOf(code) & 64; }
 inline bool IsLetter(char32_t code) { return IsIn(code, kLetter); }
 inline bool IsNumber(char32_t code) { return IsIn(code, kNumber); }
 
+enum class AgeClass : std::uint8_t { kUnicode8, kUnicode9, kUnicode14, kLater };
+AgeClass AgeOf(char32_t code);  // of an unassigned code point: kUnicode8
+
+// ASCII punctuation and the categories P as of Unicode 8.0.
+bool IsPunctuation8(char32_t code);
+// Categories Mn, and Cc, Cf and Co, as of Unicode 8.0.
+bool IsNonspacing8(char32_t code);
+bool IsControl8(char32_t code);
+// Categories M as of Unicode 9.0.
+bool IsMark9(char32_t code);
+
 // The name of the code point's script ("Latin", "Common"); "Unknown" where it has none.
 std::string_view ScriptOf(char32_t code);
 
@@ -80,10 +92,13 @@ bool IsCased(char32_t code);
 bool IsCaseIgnorable(char32_t code);
 
 enum class Form : std::uint8_t { kNfc, kNfd, kNfkc, kNfkd };
+// Whose data is used: tokenizer.json's normalizers leave what came after Unicode 9.0 alone.
+enum class FormVersion : std::uint8_t { kUnicode9, kUnicode15 };
 
 // The text in a normalization form; valid UTF-8 in and out. Linear, but for sorting runs of
 // combining marks.
-std::string Normalize(std::string_view text, Form form);
+std::string Normalize(std::string_view text, Form form,
+                      FormVersion version = FormVersion::kUnicode15);
 
 // Whether Normalize() would surely give the text back; false where it may not.
 bool IsSurelyNormalized(std::string_view text, Form form);

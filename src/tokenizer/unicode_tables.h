@@ -36,7 +36,7 @@ struct Composition {
 };
 
 // Bits 0 to 4: Category (unicode.h); bit 5: White_Space; bit 6: part of a word, as \w of a regex.
-extern const std::uint8_t kPropertiesIndex[8704];
+extern const std::uint16_t kPropertiesIndex[8704];
 extern const std::uint8_t kPropertiesBlocks[];
 
 extern const char* const kScriptNames[];
@@ -47,6 +47,9 @@ extern const CodeRange kGraphemeBreaks[];  // value: GraphemeBreak (graphemes.cc
 extern const int kGraphemeBreaksCount;
 extern const CodeRange kPictographic[];
 extern const int kPictographicCount;
+// When a code point was assigned, by AgeClass (unicode.h); those of Unicode 8.0 stand in no range.
+extern const CodeRange kAges[];
+extern const int kAgesCount;
 extern const CodeRange kCasing[];  // bit 0: Cased; bit 1: Case_Ignorable
 extern const int kCasingCount;
 
