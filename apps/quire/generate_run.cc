@@ -160,8 +160,9 @@ void GenerateRun::ReportSpeed(std::size_t num_prompts) const {
   std::string line = speed_line_;
   if (num_prompts > 1) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    line = StrCat(num_written_, " prompts, ", num_prompt_tokens_, " prompt tokens, ", num_tokens_,
-                  " generated tokens, ", Rate(static_cast<double>(num_tokens_), seconds));
+    line = StrCat(num_written_, " prompts, ", Plural(num_prompt_tokens_, "prompt token"), ", ",
+                  Plural(num_tokens_, "generated token"), ", ",
+                  Rate(static_cast<double>(num_tokens_), seconds));
   }
   if (!line.empty()) Tell(line);
 }
