@@ -282,6 +282,7 @@ Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink
                             .sink = std::move(sink)};
   if (state_->submitted.TryPush(prompt)) return {};
   state_->live.Remove(prompt.request_id);
+  state_->live.NoteHeard();
   if (state_->submitted.is_closed()) return ShuttingDown();
   return ResourceExhausted("too many prompts are waiting to be read; try again later");
 }
@@ -291,10 +292,16 @@ void AsyncEngine::Abort(const std::string& request_id) {
   if (requests.count > 0) state_->inbox.PushAbort(requests);
 }
 
+void AsyncEngine::Drain() {
+  constexpr auto kPatience = std::chrono::hours(1);  // between looks; there is no last one
+  while (!state_->live.WaitUntilHeard(std::chrono::steady_clock::now() + kPatience)) {
+  }
+}
+
 void AsyncEngine::Shutdown(std::chrono::milliseconds grace) {
   State& state = *state_;
   state.live.Refuse(ShuttingDown());
-  if (grace.count() > 0) state.live.WaitUntilEmpty(std::chrono::steady_clock::now() + grace);
+  if (grace.count() > 0) state.live.WaitUntilHeard(std::chrono::steady_clock::now() + grace);
   // From the first thread of a prompt's way to the last, so that each can still hand on.
   state.submitted.Close();
   for (std::jthread& thread : state.input_threads) {
@@ -315,6 +322,6 @@ EngineStats AsyncEngine::stats() const {
   return stats;
 }
 
-std::size_t AsyncEngine::num_live() const { return state_->live.size(); }
+std::size_t AsyncEngine::num_live() const { return state_->live.num_unheard(); }
 
 }  // namespace quire

@@ -81,6 +81,9 @@ class AsyncEngine {
   // are passed over. Any thread.
   void Abort(const std::string& request_id);
 
+  // Waits until every prompt submitted has been heard to its end. Any thread but the output thread.
+  void Drain();
+
   // Refuses new prompts from now on, lets those under way finish for up to `grace`, and ends the
   // rest with kUnavailable; then all threads have ended. Any thread but the output thread, once.
   void Shutdown(std::chrono::milliseconds grace);

@@ -30,6 +30,12 @@ TokenId Letter(RequestId id, std::int32_t /*output_idx*/) {
   return static_cast<TokenId>('a' + id.value() % 26);
 }
 
+// The same, so slowly that 4000 tokens outlast any test.
+TokenId SlowLetter(RequestId id, std::int32_t output_idx) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return Letter(id, output_idx);
+}
+
 std::unique_ptr<AsyncEngine> MakeEngine(EngineConfig config = SmallConfig(),
                                         AsyncOptions options = {},
                                         NullExecutor::Script script = Letter) {
@@ -170,7 +176,7 @@ TEST(AsyncEngine, EndsARefusedPromptWithItsError) {
 
 TEST(AsyncEngine, RefusesAnIdThatIsAlive) {
   Ears ears;
-  const auto engine = MakeEngine();
+  const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
   ASSERT_TRUE(engine->Submit("r", Text("x", 4000), ears.Sink()).ok());
   EXPECT_EQ(engine->Submit("r", Text("y"), ears.Sink()).code(), Code::kInvalidArgument);
   engine->Abort("r");
@@ -183,7 +189,7 @@ TEST(AsyncEngine, EndsAbortedPromptsOnceInWhateverStateTheyAre) {
   Ears ears;
   EngineConfig config = SmallConfig();
   config.scheduler.max_num_seqs = 4;  // most of them wait
-  const auto engine = MakeEngine(config);
+  const auto engine = MakeEngine(config, {}, SlowLetter);
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(engine->Submit(StrCat(i), Text("hello", 4000), ears.Sink()).ok());
     if (i % 2 == 1) engine->Abort(StrCat(i));  // perhaps before the engine has seen it
@@ -235,7 +241,7 @@ TEST(AsyncEngine, ShutsDownWhilePromptsAreInEveryState) {
     Ears ears;
     EngineConfig config = SmallConfig();
     config.scheduler.max_num_seqs = 2;
-    auto engine = MakeEngine(config);
+    auto engine = MakeEngine(config, {}, SlowLetter);
     for (int i = 0; i < 50; ++i) {
       ASSERT_TRUE(engine->Submit(StrCat(i), Text("hello", 4000), ears.Sink()).ok());
     }

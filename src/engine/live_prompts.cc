@@ -15,17 +15,22 @@ Result<LivePrompts::Admission> LivePrompts::Admit(const std::string& request_id,
         StrCat("request_id: \"", Printable(request_id), "\" belongs to a request that still runs"));
   }
   next_request_ += count;
+  ++num_unheard_;
   return Admission{.requests = requests, .number = next_number_++};
 }
 
 void LivePrompts::Remove(const std::string& request_id) {
-  bool is_empty = false;
+  MutexLock lock(mutex_);
+  live_.erase(request_id);
+}
+
+void LivePrompts::NoteHeard() {
+  bool is_last = false;
   {
     MutexLock lock(mutex_);
-    live_.erase(request_id);
-    is_empty = live_.empty();
+    is_last = --num_unheard_ == 0;
   }
-  if (is_empty) emptied_.notify_all();
+  if (is_last) all_heard_.notify_all();
 }
 
 RequestRange LivePrompts::Abort(const std::string& request_id) {
@@ -47,15 +52,17 @@ void LivePrompts::Refuse(Status why) {
   if (refusal_.ok()) refusal_ = std::move(why);
 }
 
-std::size_t LivePrompts::size() const {
+std::size_t LivePrompts::num_unheard() const {
   MutexLock lock(mutex_);
-  return live_.size();
+  return num_unheard_;
 }
 
-bool LivePrompts::WaitUntilEmpty(std::chrono::steady_clock::time_point deadline) {
+bool LivePrompts::WaitUntilHeard(std::chrono::steady_clock::time_point deadline) {
   MutexLock lock(mutex_);
-  while (!live_.empty()) {
-    if (emptied_.wait_until(mutex_, deadline) == std::cv_status::timeout) return live_.empty();
+  while (num_unheard_ > 0) {
+    if (all_heard_.wait_until(mutex_, deadline) == std::cv_status::timeout) {
+      return num_unheard_ == 0;
+    }
   }
   return true;
 }

@@ -31,8 +31,10 @@ class LivePrompts {
   };
   Result<Admission> Admit(const std::string& request_id, int count) QUIRE_EXCLUDES(mutex_);
 
-  // The prompt's last output has been heard, or it was never handed on.
+  // The prompt has come to its end, and its name is free again.
   void Remove(const std::string& request_id) QUIRE_EXCLUDES(mutex_);
+  // Its last output has been heard, or will never be.
+  void NoteHeard() QUIRE_EXCLUDES(mutex_);
 
   // Marks the prompt as aborted and gives its requests; count 0 for an unknown one.
   RequestRange Abort(const std::string& request_id) QUIRE_EXCLUDES(mutex_);
@@ -41,9 +43,10 @@ class LivePrompts {
   // From now on Admit fails with `why`.
   void Refuse(Status why) QUIRE_EXCLUDES(mutex_);
 
-  std::size_t size() const QUIRE_EXCLUDES(mutex_);
-  // Waits until none is alive; false at the deadline.
-  bool WaitUntilEmpty(std::chrono::steady_clock::time_point deadline) QUIRE_EXCLUDES(mutex_);
+  // Admitted prompts whose last output has not been heard.
+  std::size_t num_unheard() const QUIRE_EXCLUDES(mutex_);
+  // Waits until there are none; false at the deadline.
+  bool WaitUntilHeard(std::chrono::steady_clock::time_point deadline) QUIRE_EXCLUDES(mutex_);
 
  private:
   struct Live {
@@ -51,9 +54,10 @@ class LivePrompts {
     bool is_aborted = false;
   };
   mutable Mutex mutex_;
-  CondVar emptied_;
+  CondVar all_heard_;
   std::unordered_map<std::string, Live> live_ QUIRE_GUARDED_BY(mutex_);
   std::int64_t next_request_ QUIRE_GUARDED_BY(mutex_) = 0;
+  std::size_t num_unheard_ QUIRE_GUARDED_BY(mutex_) = 0;
   std::uint64_t next_number_ QUIRE_GUARDED_BY(mutex_) = 0;
   Status refusal_ QUIRE_GUARDED_BY(mutex_);
 };

@@ -16,6 +16,7 @@ struct Llm::State {
   OutputProcessor output;
   std::uint64_t num_prompts = 0;  // submitted so far
   std::int64_t next_request = 0;
+  std::int64_t num_generated_tokens = 0;
   std::vector<RequestId> ended;  // by stop strings, in the step under way
   Status failure;                // why the engine cannot go on
 };
@@ -54,6 +55,7 @@ const Tokenizer& Llm::tokenizer() const {
 const SamplingParams& Llm::sampling_defaults() const { return state_->parts.sampling_defaults; }
 SchedulerStats Llm::stats() const { return state_->parts.core->stats(); }
 const StepTiming& Llm::last_timing() const { return state_->parts.core->last_timing(); }
+std::int64_t Llm::num_generated_tokens() const { return state_->num_generated_tokens; }
 
 Status Llm::Submit(std::string request_id, PromptInput input) {
   State& state = *state_;
@@ -97,6 +99,9 @@ Status Llm::Step(std::vector<RequestOutput>& outputs) {
     state.output.FailAll(state.failure, outputs);
     return state.failure;
   }
+  for (const EngineCoreOutput& output : *stepped) {
+    state.num_generated_tokens += static_cast<std::int64_t>(output.new_tokens.size());
+  }
   state.output.NoteScheduled(state.parts.core->last_admitted(), std::chrono::steady_clock::now());
   state.output.Process(*stepped, outputs, state.ended);
   const std::vector<EngineCoreOutput> others = state.parts.core->TakeOutputs();
@@ -107,10 +112,18 @@ Status Llm::Step(std::vector<RequestOutput>& outputs) {
 
 std::vector<RequestOutput> Llm::Generate(std::vector<PromptInput> prompts,
                                          const std::function<void()>& on_step) {
+  return GenerateWith(std::move(prompts), [&](const GenerateProgress&) {
+    if (on_step) on_step();
+  });
+}
+
+std::vector<RequestOutput> Llm::GenerateWith(
+    std::vector<PromptInput> prompts, const std::function<void(const GenerateProgress&)>& on_step) {
   std::vector<RequestOutput> results(prompts.size());
   std::unordered_map<std::string, std::size_t> places;  // of the prompts under way
   std::vector<RequestOutput> outputs;
   const std::uint64_t batch = state_->num_prompts;
+  const std::int64_t tokens_before = state_->num_generated_tokens;
   std::size_t next = 0;
   std::int64_t num_live = 0;  // answers
   Status status;
@@ -139,7 +152,10 @@ std::vector<RequestOutput> Llm::Generate(std::vector<PromptInput> prompts,
       results[place->second] = std::move(output);
       places.erase(place);
     }
-    if (on_step) on_step();
+    if (on_step) {
+      on_step({.num_finished = next - places.size(),
+               .num_generated_tokens = state_->num_generated_tokens - tokens_before});
+    }
   }
   for (; next < prompts.size(); ++next) results[next].error = status;
   return results;

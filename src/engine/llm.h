@@ -22,6 +22,12 @@
 
 namespace quire {
 
+// How far a call of Generate has come.
+struct GenerateProgress {
+  std::size_t num_finished = 0;  // prompts
+  std::int64_t num_generated_tokens = 0;
+};
+
 // Owns model, scheduler and tokenizer. One thread at a time; Abort and the progress callback come
 // from that thread too.
 class Llm {
@@ -48,6 +54,7 @@ class Llm {
   const SamplingParams& sampling_defaults() const;
   SchedulerStats stats() const;
   const StepTiming& last_timing() const;
+  std::int64_t num_generated_tokens() const;  // since the engine began
 
   // Queues a prompt under `request_id` (unique among live ones). kInvalidArgument names the field:
   // an empty prompt, one that leaves no room in the context, ids out of range, bad parameters.
@@ -71,6 +78,10 @@ class Llm {
   // before go on beside them, and their outputs are lost.
   std::vector<RequestOutput> Generate(std::vector<PromptInput> prompts,
                                       const std::function<void()>& on_step);
+  // The same, with numbers for a progress bar.
+  std::vector<RequestOutput> GenerateWith(
+      std::vector<PromptInput> prompts,
+      const std::function<void(const GenerateProgress&)>& on_step);
 
   // Raw logits of every position of one sequence, computed alone: `consume` gets one row of [vocab]
   // after another. At most max_model_len ids. What runs meanwhile is not disturbed.

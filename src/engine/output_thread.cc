@@ -40,6 +40,7 @@ void OutputThread::Take(EndedPrompt& ended) {
   live_.Remove(ended.output.request_id);
   Count(ended.output);
   Call(ended.sink, std::move(ended.output));
+  live_.NoteHeard();
 }
 
 void OutputThread::Take(StepOutputs& step) {
@@ -68,6 +69,7 @@ void OutputThread::Deliver() {
     sinks_.erase(sink);
     live_.Remove(output.request_id);  // first, so that the sink may use the id again
     Call(last, std::move(output));
+    live_.NoteHeard();
   }
   outputs_.clear();
 }

@@ -1,8 +1,11 @@
 #include "engine/step_bench.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/strings.h"
 #include "engine/core.h"
@@ -74,6 +77,63 @@ Status AddRequests(const StepBenchOptions& options, EngineCore& core) {
   return {};
 }
 
+// Time of one run of as many steps as a block has tokens, in which every request gets one new
+// block.
+struct RunTime {
+  double total = 0.0;
+  double schedule = 0.0;
+  double build = 0.0;
+  double update = 0.0;
+};
+
+double Microseconds(std::chrono::nanoseconds time) {
+  return static_cast<double>(time.count()) / 1000.0;
+}
+
+Result<RunTime> MeasureRun(int num_steps, EngineCore& core) {
+  RunTime run;
+  const auto start = std::chrono::steady_clock::now();
+  for (int step = 0; step < num_steps; ++step) {
+    const auto outputs = core.Step();
+    if (!outputs.ok()) return outputs.status();
+    run.schedule += Microseconds(core.last_timing().schedule) / num_steps;
+    run.build += Microseconds(core.last_timing().execute) / num_steps;
+    run.update += Microseconds(core.last_timing().update) / num_steps;
+  }
+  run.total = Microseconds(std::chrono::steady_clock::now() - start) / num_steps;
+  return run;
+}
+
+double Median(const std::vector<RunTime>& runs, double RunTime::*field) {
+  std::vector<double> values;
+  for (const RunTime& run : runs) values.push_back(run.*field);
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+Result<StepBenchResult> Measure(const StepBenchOptions& options, EngineCore& core) {
+  std::vector<RunTime> runs;
+  runs.reserve(static_cast<std::size_t>(options.num_steps / options.block_size) + 1);
+  const std::int64_t before = options.count_allocations ? options.count_allocations() : 0;
+  for (int done = 0; done < options.num_steps; done += options.block_size) {
+    const int num_steps = std::min(options.block_size, options.num_steps - done);
+    QUIRE_ASSIGN_OR_RETURN(const RunTime run, MeasureRun(num_steps, core));
+    runs.push_back(run);
+  }
+  StepBenchResult result;
+  if (options.count_allocations) {
+    result.allocations_per_step =
+        static_cast<double>(options.count_allocations() - before) / options.num_steps;
+  }
+  result.num_running = options.num_running;
+  result.num_steps = options.num_steps;
+  result.us_per_step = Median(runs, &RunTime::total);
+  result.us_schedule = Median(runs, &RunTime::schedule);
+  result.us_build = Median(runs, &RunTime::build);
+  result.us_update = Median(runs, &RunTime::update);
+  return result;
+}
+
 }  // namespace
 
 Result<StepBenchResult> BenchStep(const StepBenchOptions& options) {
@@ -85,34 +145,7 @@ Result<StepBenchResult> BenchStep(const StepBenchOptions& options) {
     if (!outputs.ok()) return outputs.status();
     if (outputs->size() == static_cast<std::size_t>(options.num_running)) ++warm;
   }
-  std::chrono::nanoseconds schedule{};
-  std::chrono::nanoseconds execute{};
-  std::chrono::nanoseconds update{};
-  const std::int64_t before = options.count_allocations ? options.count_allocations() : 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (int step = 0; step < options.num_steps; ++step) {
-    const auto outputs = core->Step();
-    if (!outputs.ok()) return outputs.status();
-    schedule += core->last_timing().schedule;
-    execute += core->last_timing().execute;
-    update += core->last_timing().update;
-  }
-  const auto total = std::chrono::steady_clock::now() - start;
-  const auto mean = [&](std::chrono::nanoseconds time) {
-    return static_cast<double>(time.count()) / 1000.0 / options.num_steps;
-  };
-  StepBenchResult result;
-  result.num_running = options.num_running;
-  result.num_steps = options.num_steps;
-  result.us_per_step = mean(total);
-  result.us_schedule = mean(schedule);
-  result.us_build = mean(execute);
-  result.us_update = mean(update);
-  if (options.count_allocations) {
-    result.allocations_per_step =
-        static_cast<double>(options.count_allocations() - before) / options.num_steps;
-  }
-  return result;
+  return Measure(options, *core);
 }
 
 }  // namespace quire

@@ -32,8 +32,7 @@ inline std::string ByteChar(int byte) {
 
 // Ids 0 to 255 are the bytes, kTestEos ends an answer. Each of `words` adds the tokens of its
 // prefixes of two bytes and more, in this order; ids count up from kFirstWordToken.
-inline std::shared_ptr<const Tokenizer> MakeTestTokenizer(
-    const std::vector<std::string>& words = {}) {
+inline std::string TestTokenizerJson(const std::vector<std::string>& words = {}) {
   Json vocab;
   Json merges = JsonArray{};
   for (int byte = 0; byte < 256; ++byte) vocab[ByteChar(byte)] = Json(byte);
@@ -71,7 +70,12 @@ inline std::shared_ptr<const Tokenizer> MakeTestTokenizer(
   file["pre_tokenizer"] = byte_level;
   file["decoder"] = byte_level;
   file["model"] = model;
-  const std::string text = file.Dump();
+  return file.Dump();
+}
+
+inline std::shared_ptr<const Tokenizer> MakeTestTokenizer(
+    const std::vector<std::string>& words = {}) {
+  const std::string text = TestTokenizerJson(words);
   const std::string config = R"({"eos_token": "<|end|>"})";
   HfTokenizerFiles files;
   files.tokenizer_json = text;

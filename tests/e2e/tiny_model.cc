@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "base/strings.h"
+#include "engine/testing.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "platform/mapped_file.h"
@@ -101,6 +102,15 @@ Status WriteTinyModel(const std::string& folder, int window) {
   QUIRE_RETURN_IF_ERROR(WriteFile(folder + "/model.safetensors", weights.Serialize()));
   const std::string config = Config(window).Dump();
   return WriteFile(folder + "/config.json", std::as_bytes(std::span(config)));
+}
+
+Status WriteTinyTokenizer(const std::string& folder) {
+  const std::string tokenizer = TestTokenizerJson();
+  QUIRE_RETURN_IF_ERROR(WriteFile(folder + "/tokenizer.json", std::as_bytes(std::span(tokenizer))));
+  const std::string config =
+      R"({"eos_token": "<|end|>", "chat_template": "{% for m in messages %}{{ m['role'] }}: )"
+      R"({{ m['content'] }}\n{% endfor %}assistant:"})";
+  return WriteFile(folder + "/tokenizer_config.json", std::as_bytes(std::span(config)));
 }
 
 }  // namespace quire

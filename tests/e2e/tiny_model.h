@@ -15,4 +15,7 @@ inline constexpr int kTinyContext = 512;
 // Two layers, four heads over two KV heads; with `window` each layer sees so many positions.
 Status WriteTinyModel(const std::string& folder, int window = 0);
 
+// Puts a byte-level tokenizer with a chat template beside it.
+Status WriteTinyTokenizer(const std::string& folder);
+
 }  // namespace quire
