@@ -145,11 +145,15 @@ void GenerateRun::AbortAll() {
 void GenerateRun::ShowProgress(std::size_t num_prompts) {
   if (num_prompts == 1 || output_.quiet || !progress_.is_due()) return;
   std::int64_t tokens = num_tokens_;
-  for (const auto& [idx, live] : live_) tokens += live.generation.num_tokens();
+  std::size_t num_finished = num_written_;
+  for (const auto& [idx, live] : live_) {
+    tokens += live.generation.num_tokens();
+    if (live.generation.is_finished()) ++num_finished;
+  }
   const SchedulerStats stats = llm_.stats();
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   const auto waiting = static_cast<std::size_t>(stats.num_waiting) + num_prompts - num_submitted_;
-  progress_.Show(StrCat(num_written_, " of ", num_prompts, " prompts, ",
+  progress_.Show(StrCat(num_finished, " of ", num_prompts, " prompts, ",
                         Rate(static_cast<double>(tokens), seconds), ", ", stats.num_running,
                         " running, ", waiting, " waiting, KV cache ",
                         static_cast<int>(stats.kv_cache_usage() * 100.0), "%"));
