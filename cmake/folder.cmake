@@ -84,13 +84,15 @@ function(quire_test_entry name)
   endif()
 endfunction()
 
-# Compiles each header of src/ and include/ as the only include of a source.
+# Compiles each header of src/ and include/ as the only include of a source; those of an ISA's
+# folder are private to it and need its flags.
 function(quire_headers_alone)
   if(NOT QUIRE_TESTS OR QUIRE_KERNELS_ONLY)
     return()
   endif()
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/src/*.h ${PROJECT_SOURCE_DIR}/include/*.h)
+  list(FILTER headers EXCLUDE REGEX "kernels/(avx2|avx512|neon)/")
   set(sources "")
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "^(src|include)/" "" include "${header}")
