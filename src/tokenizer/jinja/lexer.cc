@@ -73,16 +73,17 @@ class Lexer {
   Position PositionOf(std::size_t at) {
     if (at < counted_) {
       counted_ = 0;
-      line_ = 1;
-      line_start_ = 0;
+      place_ = {1, 1};
     }
     for (; counted_ < at && counted_ < source_.size(); ++counted_) {
-      if (source_[counted_] != '\n') continue;
-      ++line_;
-      line_start_ = counted_ + 1;
+      const auto byte = static_cast<unsigned char>(source_[counted_]);
+      if (byte == '\n') {
+        place_ = {place_.line + 1, 1};
+      } else if ((byte & 0xC0) != 0x80) {
+        ++place_.column;
+      }
     }
-    return {line_,
-            static_cast<int>(CountCodePoints(source_.substr(line_start_, at - line_start_))) + 1};
+    return place_;
   }
 
   void Push(Token::Kind kind, std::string text, std::size_t at) {
@@ -105,8 +106,8 @@ class Lexer {
   SyntaxError& error_;
   std::size_t at_ = 0;
   bool at_line_start_ = true;
-  std::size_t counted_ = 0, line_start_ = 0;
-  int line_ = 1;
+  std::size_t counted_ = 0;
+  Position place_{1, 1};  // of the byte counted_
   std::vector<char> brackets_;
 };
 
