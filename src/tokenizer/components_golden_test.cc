@@ -1,9 +1,9 @@
 // Single normalizers, pre-tokenizers and decoders of the reference data.
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "tokenizer/decode_stages.h"

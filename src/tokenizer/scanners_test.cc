@@ -62,7 +62,7 @@ TEST(Scanners, SplitAsTheirRegularExpressionsDo) {
 }
 
 TEST(RegexSyntax, RunawayPatternsFailInsteadOfHanging) {
-  const auto pattern = MakePcrePattern("(a+)+$x");
+  const auto pattern = MakePcrePattern("(a+)+[bc]");
   ASSERT_TRUE(pattern.ok());
   std::vector<TextRange> found;
   const Status status = (*pattern)->FindAll(std::string(5000, 'a'), found);
@@ -97,7 +97,7 @@ TEST(RegexSyntax, APlusBehindAnIntervalRepeatsIt) {
 
 TEST(RegexSyntax, LineAnchorsMatchAtEveryLine) {
   EXPECT_EQ(Matches("^\\w", "ab\ncd"), "[a][c]");
-  EXPECT_EQ(Matches("\\s+$", "a \nb "), "[ \\x0a][ ]");
+  EXPECT_EQ(Matches("\\s+$", "a \nb "), "[ ][ ]");
 }
 
 }  // namespace
