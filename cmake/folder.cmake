@@ -55,7 +55,6 @@ endfunction()
 #   NO_ENTRY  build only; the caller adds the entries (one per ISA, for example)
 function(quire_test name)
   cmake_parse_arguments(ARG "NO_ENTRY" "LABEL" "SOURCES;LIBS" ${ARGN})
-  find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} quire_test_main)
   quire_warnings(${name})
@@ -85,13 +84,15 @@ function(quire_test_entry name)
   endif()
 endfunction()
 
-# Compiles each header of src/ and include/ as the only include of a source.
+# Compiles each header of src/ and include/ as the only include of a source; those of an ISA's
+# folder are private to it and need its flags.
 function(quire_headers_alone)
   if(NOT QUIRE_TESTS OR QUIRE_KERNELS_ONLY)
     return()
   endif()
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/src/*.h ${PROJECT_SOURCE_DIR}/include/*.h)
+  list(FILTER headers EXCLUDE REGEX "kernels/(avx2|avx512|neon|wide)/")
   set(sources "")
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "^(src|include)/" "" include "${header}")

@@ -20,11 +20,18 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+std::string DefaultText(const Json* value) {
+  if (value == nullptr || value->is_null() || value->is_object()) return "";
+  return value->is_string() ? value->string() : value->Dump();
+}
+
 }  // namespace
 
 void AddEngineFlags(FlagSet& flags, EngineConfig& config, std::span<const std::string_view> only) {
-  for (const OptionDescription& option : DescribeEngineOptions()) {
+  const Json defaults = ToJson(config);
+  for (OptionDescription& option : DescribeEngineOptions()) {
     if (!only.empty() && std::find(only.begin(), only.end(), option.name) == only.end()) continue;
+    option.default_text = DefaultText(defaults.Find(option.name));
     flags.Group(option.group);
     flags.AddFlag(option.name,
                   FlagFor(option, [&config](std::string_view name, std::string_view text) {

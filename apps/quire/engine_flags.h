@@ -18,7 +18,8 @@ namespace quire {
 
 class Llm;
 
-// Adds the engine's options under their own names and groups: all, or only those named.
+// Adds the engine's options under their own names and groups: all, or only those named. What
+// `config` holds now are the defaults.
 void AddEngineFlags(FlagSet& flags, EngineConfig& config,
                     std::span<const std::string_view> only = {});
 

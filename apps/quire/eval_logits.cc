@@ -33,7 +33,8 @@ FlagSet MakeFlags(LogitsOptions& options) {
   FlagSet flags("eval logits [MODEL] --output FILE [flags]",
                 "Reads lines {\"ids\": [...]} from standard input and writes one safetensors file: "
                 "the logits of line N, counted from 0, are the tensor logits.N, [tokens, "
-                "vocabulary] in F32. Each sequence is computed alone.");
+                "vocabulary] in F32. Each sequence is computed alone, in float32 unless "
+                "--compute-dtype auto asks for what the engine computes otherwise.");
   flags.Group("Measure");
   flags.Add("output,o", options.output, "The file to write; it has its name once it is whole",
             "FILE");
@@ -120,6 +121,8 @@ Status WriteLogits(Llm& llm, const Sequences& sequences, TensorFileWriter& file)
 
 Status RunEvalLogits(Args args) {
   LogitsOptions options;
+  // Logits are compared with those of other programs, which compute in float32.
+  options.config.model.compute_dtype = ComputeDtype::kFloat32;
   FlagSet flags = MakeFlags(options);
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, flags.Parse(args));
   if (!go_on) return {};

@@ -145,11 +145,15 @@ void GenerateRun::AbortAll() {
 void GenerateRun::ShowProgress(std::size_t num_prompts) {
   if (num_prompts == 1 || output_.quiet || !progress_.is_due()) return;
   std::int64_t tokens = num_tokens_;
-  for (const auto& [idx, live] : live_) tokens += live.generation.num_tokens();
+  std::size_t num_finished = num_written_;
+  for (const auto& [idx, live] : live_) {
+    tokens += live.generation.num_tokens();
+    if (live.generation.is_finished()) ++num_finished;
+  }
   const SchedulerStats stats = llm_.stats();
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   const auto waiting = static_cast<std::size_t>(stats.num_waiting) + num_prompts - num_submitted_;
-  progress_.Show(StrCat(num_written_, " of ", num_prompts, " prompts, ",
+  progress_.Show(StrCat(num_finished, " of ", num_prompts, " prompts, ",
                         Rate(static_cast<double>(tokens), seconds), ", ", stats.num_running,
                         " running, ", waiting, " waiting, KV cache ",
                         static_cast<int>(stats.kv_cache_usage() * 100.0), "%"));
@@ -160,8 +164,9 @@ void GenerateRun::ReportSpeed(std::size_t num_prompts) const {
   std::string line = speed_line_;
   if (num_prompts > 1) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    line = StrCat(num_written_, " prompts, ", num_prompt_tokens_, " prompt tokens, ", num_tokens_,
-                  " generated tokens, ", Rate(static_cast<double>(num_tokens_), seconds));
+    line = StrCat(num_written_, " prompts, ", Plural(num_prompt_tokens_, "prompt token"), ", ",
+                  Plural(num_tokens_, "generated token"), ", ",
+                  Rate(static_cast<double>(num_tokens_), seconds));
   }
   if (!line.empty()) Tell(line);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/quire/json_lines.h"
+#include "apps/quire/terminal.h"
 #include "base/strings.h"
 
 namespace quire {
@@ -164,14 +165,13 @@ Json Generation::ToJson(const Tokenizer* tokenizer, const SamplingParams& sampli
 }
 
 std::string Generation::SpeedLine() const {
-  const std::int64_t count = num_tokens();
   const bool is_cut = std::any_of(answers_.begin(), answers_.end(), [](const auto& answer) {
     return answer.finish_reason == FinishReason::kLength;
   });
-  return StrCat(num_prompt_tokens_, " prompt tokens, ", count, " generated tokens",
-                is_cut ? " (cut by max_tokens or the context)" : "", ", ",
-                Decimals(tokens_per_second(), 1), " tokens/s, first token after ",
-                Decimals(seconds_to_first_token(), 2), " s");
+  return StrCat(
+      Plural(num_prompt_tokens_, "prompt token"), ", ", Plural(num_tokens(), "generated token"),
+      is_cut ? " (cut by max_tokens or the context)" : "", ", ", Decimals(tokens_per_second(), 1),
+      " tokens/s, first token after ", Decimals(seconds_to_first_token(), 2), " s");
 }
 
 }  // namespace quire

@@ -47,11 +47,11 @@ void Line(std::string& out, std::string label, std::string_view text) {
 }
 
 void AppendFiles(std::string& out, const Json& files) {
-  const std::size_t count = At(files, "names").array().size();
+  const auto count = static_cast<std::int64_t>(At(files, "names").array().size());
   const Json* version = files.Find("version");
   Line(out, "format",
        StrCat(Text(files, "format"), version == nullptr ? "" : StrCat(" v", version->integer()),
-              ", ", count, count == 1 ? " file, " : " files, ", Bytes(files, "bytes")));
+              ", ", Plural(count, "file"), ", ", Bytes(files, "bytes")));
 }
 
 void AppendWeights(std::string& out, const Json& weights) {
@@ -65,7 +65,7 @@ void AppendWeights(std::string& out, const Json& weights) {
     const double share = total == 0 ? 0.0 : static_cast<double>(Int(type, "bytes")) / total;
     Line(out, "",
          StrCat(name, Bytes(type, "bytes"), ", ", Number(share * 100.0, "%.1f"), "%, ",
-                Int(type, "tensors"), Int(type, "tensors") == 1 ? " tensor" : " tensors"));
+                Plural(Int(type, "tensors"), "tensor")));
   }
 }
 

@@ -99,6 +99,10 @@ void ProgressLine::Clear() {
   is_shown_ = false;
 }
 
+std::string Plural(std::int64_t count, std::string_view thing) {
+  return StrCat(count, " ", thing, count == 1 ? "" : "s");
+}
+
 std::string ProgressBar(std::string_view label, double fraction, std::string_view detail) {
   constexpr int kCells = 30;
   fraction = std::clamp(fraction, 0.0, 1.0);

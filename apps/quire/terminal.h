@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,9 @@ class ProgressLine {
   bool is_shown_ = false;
   std::chrono::steady_clock::time_point next_;
 };
+
+// "1 token", "2 tokens"
+std::string Plural(std::int64_t count, std::string_view thing);
 
 // "loading [#####.....]  52%  64.0 MB"
 std::string ProgressBar(std::string_view label, double fraction, std::string_view detail);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -141,8 +142,9 @@ Status ShowEncoding(const Tokenizer& tokenizer, const std::string& text,
   }
   QUIRE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, tokenizer.Encode(text, options.encode));
   return PrintToStdout(StrCat("pieces  ", ShowPieces(tokenizer, ids), "\nids     ", Join(ids, " "),
-                              "\ncounts  ", ids.size(), " tokens, ", CountCharacters(text),
-                              " characters, ", text.size(), " bytes\n"));
+                              "\ncounts  ", Plural(std::ssize(ids), "token"), ", ",
+                              Plural(CountCharacters(text), "character"), ", ",
+                              Plural(std::ssize(text), "byte"), "\n"));
 }
 
 Status ShowDecoding(const Tokenizer& tokenizer, const TokenizeOptions& options) {

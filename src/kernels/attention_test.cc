@@ -159,6 +159,16 @@ TEST(AttendKernel, HasTheBitsOfPortableForEveryContextAndWindow) {
   }
 }
 
+// The first rows' windows end before the chunk that the last ones see, and the other way round.
+TEST(AttendKernel, LeavesQueriesThatSeeNothingOfAChunk) {
+  for (const std::int64_t window : {1, 2, 9}) {
+    for (std::int64_t first_end = 110; first_end <= 130; ++first_end) {
+      ExpectSame({.rows = 32, .heads = 1, .first_end = first_end, .window = window});
+      ExpectSame({.rows = 10, .heads = 3, .first_end = first_end, .window = window});
+    }
+  }
+}
+
 TEST(MergeAttentionKernel, HasTheBitsOfPortable) {
   for (std::int64_t dim = 1; dim <= 40; ++dim) {
     std::vector<float> outs[2];

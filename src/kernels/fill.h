@@ -29,4 +29,8 @@ void FillAvx512MatmulFloat(CpuTable& table);
 void FillAvx512MatmulQuant(CpuTable& table);
 void FillAvx512Quantize(CpuTable& table);
 
+void FillNeonAttention(CpuTable& table);
+void FillNeonElementwise(CpuTable& table);
+void FillNeonMatmulFloat(CpuTable& table);
+
 }  // namespace quire::kernels

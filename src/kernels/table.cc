@@ -48,6 +48,13 @@ void FillAvx512(CpuTable& table) {
   FillAvx512MatmulQuant(table);
   FillAvx512Quantize(table);
 }
+#elif defined(__aarch64__)
+// Products with int8 activations are portable ones here.
+void FillNeon(CpuTable& table) {
+  FillNeonAttention(table);
+  FillNeonElementwise(table);
+  FillNeonMatmulFloat(table);
+}
 #endif
 
 std::string RunnableNames() {
@@ -104,6 +111,8 @@ CpuTable MakeTable(CpuIsa isa) {
 #if defined(__x86_64__)
   if (isa == CpuIsa::kAvx2 || isa == CpuIsa::kAvx512) FillAvx2(table);
   if (isa == CpuIsa::kAvx512) FillAvx512(table);
+#elif defined(__aarch64__)
+  if (isa == CpuIsa::kNeon) FillNeon(table);
 #endif
   return table;
 }

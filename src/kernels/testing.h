@@ -1,7 +1,9 @@
 // What the tests of kernels share: which tables to try, and values to try them on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -45,8 +47,11 @@ inline std::vector<float> RandomFloats(std::int64_t count, std::uint64_t seed, f
 
 inline std::vector<std::byte> RandomBytes(std::size_t count, std::uint64_t seed) {
   std::vector<std::byte> bytes(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    bytes[i] = static_cast<std::byte>(UniformDraw(seed, i, 1) * 256.0);
+  for (std::size_t i = 0; i < count; i += 16) {
+    const auto words =
+        Philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0},
+               {static_cast<std::uint32_t>(seed), 1});
+    std::memcpy(bytes.data() + i, words.data(), std::min<std::size_t>(16, count - i));
   }
   return bytes;
 }
@@ -83,7 +88,8 @@ inline std::vector<std::byte> RandomBlocks(DType type, std::int64_t num_blocks,
 inline bool SameBits(float a, float b) {
   return (a != a && b != b) || std::memcmp(&a, &b, sizeof a) == 0;
 }
-inline ::testing::AssertionResult SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+inline ::testing::AssertionResult SameBits(const std::vector<float>& a,
+                                           const std::vector<float>& b) {
   if (a.size() != b.size()) return ::testing::AssertionFailure() << "sizes differ";
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!SameBits(a[i], b[i])) {

@@ -27,6 +27,15 @@ struct RequestBlocks {
   bool is_in_family = false;       // shares blocks also where the prefix cache is off
 };
 
+// The blocks that a request refers to, over all groups.
+inline std::int64_t NumHeld(const RequestBlocks& request) {
+  std::int64_t num_held = 0;
+  for (const BlockTable& table : request.tables) {
+    num_held += static_cast<std::int64_t>(table.ids.size()) - table.num_released;
+  }
+  return num_held;
+}
+
 // How many blocks `num_tokens` tokens fill, the last one perhaps in part.
 constexpr std::int32_t BlocksFor(std::int64_t num_tokens, std::int32_t block_size) {
   return static_cast<std::int32_t>((num_tokens + block_size - 1) / block_size);

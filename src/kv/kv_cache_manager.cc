@@ -88,7 +88,7 @@ bool KvCacheManager::Admit(const Admission& admission, RequestBlocks& request) {
   if (admission.num_cached == 0) {
     for (auto& found : found_) found.clear();
   }
-  if (!CanAdmit(admission)) return false;
+  if (NumLacking(admission) > 0) return false;
   const auto room = static_cast<std::size_t>(BlocksFor(admission.max_tokens, block_size()));
   const auto num_now = static_cast<std::size_t>(BlocksFor(admission.num_tokens, block_size()));
   for (const auto& found : found_) {
@@ -204,7 +204,7 @@ std::int32_t KvCacheManager::FindInGroup(std::size_t group, std::span<const Bloc
   return std::get<FullAttention>(groups_[group]).FindPrefix(pool_, hashes, number, found);
 }
 
-bool KvCacheManager::CanAdmit(const Admission& admission) const {
+std::int64_t KvCacheManager::NumLacking(const Admission& admission) const {
   std::int64_t num_needed = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     std::int64_t num_held = 0;
@@ -216,7 +216,7 @@ bool KvCacheManager::CanAdmit(const Admission& admission) const {
     const std::int64_t num_most = MaxBlocks(groups_[g], admission.num_prompt_tokens);
     num_needed += std::max<std::int64_t>(0, num_most - num_held);
   }
-  return num_needed <= pool_.num_free();
+  return std::max<std::int64_t>(0, num_needed - pool_.num_free());
 }
 
 void KvCacheManager::AppendNew(std::size_t num_blocks, std::vector<BlockId>& ids) {

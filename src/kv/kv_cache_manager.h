@@ -60,6 +60,9 @@ class KvCacheManager {
   };
   bool Admit(const Admission& admission, RequestBlocks& request);
 
+  // How many more blocks would have to be free for Admit; 0: it would pass.
+  std::int64_t NumLacking(const Admission& admission) const;
+
   // Makes room for `num_tokens` tokens of which `num_computed` are in the cache, after giving back
   // what fell out of windows. Appends the ids of new blocks to `new_blocks`, one list a group.
   // False: the pool is short, nothing was appended.
@@ -95,7 +98,6 @@ class KvCacheManager {
   bool MayShare(const RequestBlocks& request) const {
     return options_.enable_prefix_caching || request.is_in_family;
   }
-  bool CanAdmit(const Admission& admission) const;
   void AppendNew(std::size_t num_blocks, std::vector<BlockId>& ids);
   void ReleaseUnseen(std::int32_t num_computed, RequestBlocks& request);
   void StoreEvent(std::span<const TokenId> tokens, const RequestBlocks& request, std::int32_t begin,

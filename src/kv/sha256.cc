@@ -130,8 +130,8 @@ void CompressPortable(State& state, const std::uint8_t* bytes, std::size_t num_b
 
 CompressFn FastCompress() {
 #if defined(__x86_64__)
-  static const bool has_sha = HasShaInstructions();
-  if (has_sha) return CompressSha;
+  static const bool kHasSha = HasShaInstructions();
+  if (kHasSha) return CompressSha;
 #endif
   return nullptr;
 }

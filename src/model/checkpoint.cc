@@ -278,6 +278,10 @@ const TensorInfo* Checkpoint::Find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+void Checkpoint::Release(const TensorInfo& tensor) const {
+  files_[static_cast<std::size_t>(tensor.file_idx)].Release(tensor.offset, tensor.num_bytes);
+}
+
 Result<ConstTensorView> Checkpoint::View(const TensorInfo& tensor) const {
   const auto context = [&] {
     return StrCat(file_names_[static_cast<std::size_t>(tensor.file_idx)], ": tensor ",

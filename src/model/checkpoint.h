@@ -40,6 +40,9 @@ class Checkpoint {
   // The tensor's bytes with its shape; shapes of rank 0 become [1], of rank > 4 are an error.
   Result<ConstTensorView> View(const TensorInfo& tensor) const;
 
+  // Tells the system that the tensor's bytes will not be read again soon; they stay readable.
+  void Release(const TensorInfo& tensor) const;
+
   // The text of the model folder's generation_config.json; empty when there is none.
   const std::string& generation_config() const { return generation_config_; }
 

@@ -119,6 +119,13 @@ Status ReadLayerWindows(const Json& config, std::int64_t window, std::int64_t fi
   return {};
 }
 
+Status ReadLlamaBiases(const Json& config, ModelConfig& model) {
+  QUIRE_ASSIGN_OR_RETURN(model.qkv_bias, BoolOr(config, "attention_bias", false));
+  model.output_bias = model.qkv_bias;
+  QUIRE_ASSIGN_OR_RETURN(model.mlp_bias, BoolOr(config, "mlp_bias", false));
+  return {};
+}
+
 Status ReadUpperLayerWindows(const Json& config, ModelConfig& model) {
   constexpr std::int64_t kDefaultWindow = 4096, kDefaultFirst = 28;
   QUIRE_ASSIGN_OR_RETURN(const bool is_on, BoolOr(config, "use_sliding_window", false));

@@ -29,7 +29,8 @@ Result<double> ReadPositiveOr(const Json& config, std::string_view name, double 
 Result<const Family*> FindFamily(const Json& config);
 
 // rope_parameters, or rope_scaling and rope_theta, into model.rope; also raises
-// model.max_positions by what the scaling adds. head_dim and max_positions must be set.
+// model.max_positions by what the scaling adds. head_dim and max_positions must be set, and
+// rope.theta to what holds where the config is silent.
 Status ReadRope(const Json& config, ModelConfig& model);
 
 // sliding_window: `fallback` where the member is absent, 0 where it is null.
@@ -39,6 +40,9 @@ Result<std::int64_t> ReadWindow(const Json& config, std::int64_t fallback);
 // the layers from `first_windowed` on. `window` 0 with a layer that needs one is an error.
 Status ReadLayerWindows(const Json& config, std::int64_t window, std::int64_t first_windowed,
                         ModelConfig& model);
+
+// attention_bias, for all four projections, and mlp_bias.
+Status ReadLlamaBiases(const Json& config, ModelConfig& model);
 
 // Qwen's rule: use_sliding_window, sliding_window, and max_window_layers without a window below.
 Status ReadUpperLayerWindows(const Json& config, ModelConfig& model);

@@ -174,6 +174,20 @@ Status CopyWindow(const GgufReader& reader, Json& config) {
   return {};
 }
 
+// Constant factors; only families that know them read them.
+Status CopyMultipliers(const GgufReader& reader, Json& config) {
+  static constexpr std::pair<std::string_view, std::string_view> kFactors[] = {
+      {"embedding_scale", "embedding_multiplier"},
+      {"residual_scale", "residual_multiplier"},
+      {"attention.scale", "attention_multiplier"},
+      {"logit_scale", "logits_scaling"},
+  };
+  for (const auto& [key, name] : kFactors) {
+    QUIRE_RETURN_IF_ERROR(reader.CopyNumber(key, name, config));
+  }
+  return {};
+}
+
 Status CopyTokens(const GgufHeader& gguf, Json& config) {
   JsonArray eos;
   for (const std::string_view key :
@@ -206,6 +220,7 @@ Result<Json> ConfigFromGguf(const GgufReader& reader, const Family& family,
   QUIRE_RETURN_IF_ERROR(CopySizes(reader, config));
   QUIRE_RETURN_IF_ERROR(CopyRope(reader, config));
   QUIRE_RETURN_IF_ERROR(CopyWindow(reader, config));
+  QUIRE_RETURN_IF_ERROR(CopyMultipliers(reader, config));
   QUIRE_RETURN_IF_ERROR(CopyTokens(reader.gguf(), config));
   QUIRE_RETURN_IF_ERROR(CopyVocab(reader, tensors, config));
   config["tie_word_embeddings"] = FindTensor(tensors, "output.weight") == nullptr;

@@ -184,10 +184,12 @@ Result<ModelConfig> ReadMerged(const Json& config) {
   model.architecture = family->architecture;
   QUIRE_RETURN_IF_ERROR(ReadSizes(config, family->defaults, model));
   QUIRE_RETURN_IF_ERROR(ReadHeads(config, family->defaults, model));
+  model.rope.theta = family->defaults.rope_theta;
   QUIRE_RETURN_IF_ERROR(ReadRope(config, model));
   QUIRE_RETURN_IF_ERROR(ReadTokenIds(config, model));
   QUIRE_ASSIGN_OR_RETURN(model.activation, ReadActivation(config));
-  QUIRE_ASSIGN_OR_RETURN(model.tie_embeddings, BoolOr(config, "tie_word_embeddings", false));
+  QUIRE_ASSIGN_OR_RETURN(model.tie_embeddings,
+                         BoolOr(config, "tie_word_embeddings", family->defaults.tie_embeddings));
   QUIRE_ASSIGN_OR_RETURN(model.name, StringOr(config, "_name_or_path", ""));
   model.weight_dtype = DeclaredDType(config);
   QUIRE_RETURN_IF_ERROR(family->read(config, model));
@@ -209,6 +211,10 @@ DType MainDType(const Checkpoint& checkpoint) {
 std::int64_t WindowOf(const ModelConfig& config, std::int64_t layer_idx) {
   if (config.layer_windows.empty()) return 0;
   return config.layer_windows[static_cast<std::size_t>(layer_idx)];
+}
+
+bool HasRope(const ModelConfig& config, std::int64_t layer_idx) {
+  return config.layer_ropes.empty() || config.layer_ropes[static_cast<std::size_t>(layer_idx)];
 }
 
 int RotaryDim(const ModelConfig& config) {

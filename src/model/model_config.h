@@ -60,6 +60,12 @@ struct ModelConfig {
   bool output_bias = false;  // of the attention's output projection
   bool mlp_bias = false;
   bool qk_norm = false;
+  bool fused_projections = false;         // the file has q, k, v in one matrix, and gate, up in one
+  std::vector<bool> layer_ropes;          // whether a layer's q and k turn; empty: all do
+  std::optional<double> attention_scale;  // of scores; unset: 1 / sqrt(head_dim)
+  double embedding_multiplier = 1.0;
+  double residual_multiplier = 1.0;  // of what each block adds
+  double logits_divisor = 1.0;
   std::vector<std::int64_t> layer_windows;  // a layer's sliding window, 0: none; empty: none at all
   DType weight_dtype = DType::kF32;         // what most bytes are
   std::vector<std::int32_t> eos_token_ids;
@@ -68,6 +74,8 @@ struct ModelConfig {
 
 // The sliding window of layer `layer_idx`, 0 for full attention.
 std::int64_t WindowOf(const ModelConfig& config, std::int64_t layer_idx);
+
+bool HasRope(const ModelConfig& config, std::int64_t layer_idx);
 
 // Leading values of a head that turn; even.
 int RotaryDim(const ModelConfig& config);

@@ -260,6 +260,43 @@ TEST(ModelConfig, GivesQwen3NormsOverHeadsAndItsOwnHeadSize) {
   EXPECT_EQ(config.head_dim, 128);
 }
 
+TEST(ModelConfig, GivesSmollm3LayersWithoutRotaryPositions) {
+  const std::string smollm3 = Architecture("SmolLM3ForCausalLM");
+  const ModelConfig silent = MustRead(StrCat("{", smollm3, R"(, "num_hidden_layers": 5})"));
+  EXPECT_THAT(silent.layer_ropes, ElementsAre(true, true, true, false, true));
+  EXPECT_TRUE(silent.tie_embeddings);
+  EXPECT_FALSE(HasRope(silent, 3));
+  EXPECT_THAT(MustRead(StrCat("{", smollm3, R"(, "no_rope_layers": [0, 1, 0]})")).layer_ropes,
+              ElementsAre(false, true, false));
+  EXPECT_THAT(ErrorOf(StrCat("{", smollm3, R"(, "no_rope_layers": [0, 1]})")),
+              HasSubstr("no_rope_layers"));
+  // Its windows are those of the layers that do not turn.
+  EXPECT_THAT(MustRead(StrCat("{", smollm3, R"(, "no_rope_layers": [0, 1, 0],
+                  "use_sliding_window": true, "sliding_window": 8})"))
+                  .layer_windows,
+              ElementsAre(8, 0, 8));
+}
+
+TEST(ModelConfig, GivesGraniteItsFactors) {
+  const ModelConfig config =
+      MustRead(StrCat("{", Architecture("GraniteForCausalLM"),
+                      R"(, "embedding_multiplier": 6.0, "residual_multiplier": 0.4,
+                 "attention_multiplier": 0.125, "logits_scaling": 2.0})"));
+  EXPECT_EQ(config.embedding_multiplier, 6.0);
+  EXPECT_EQ(config.residual_multiplier, 0.4);
+  EXPECT_EQ(config.attention_scale, 0.125);
+  EXPECT_EQ(config.logits_divisor, 2.0);
+  EXPECT_THAT(ErrorOf(StrCat("{", Architecture("GraniteForCausalLM"), R"(, "logits_scaling": 0})")),
+              HasSubstr("logits_scaling"));
+}
+
+TEST(ModelConfig, RefusesLongropeOfPhi3) {
+  const std::string phi3 = Architecture("Phi3ForCausalLM");
+  EXPECT_TRUE(MustRead(StrCat("{", phi3, "}")).fused_projections);
+  EXPECT_EQ(CodeOf(StrCat("{", phi3, R"(, "rope_scaling": {"type": "longrope"}})")),
+            Code::kUnimplemented);
+}
+
 // The metadata of a small llama, with `more` entries to come.
 GgufWriter LlamaGguf(int num_tensors, int more = 0, std::string_view arch = "llama") {
   GgufWriter writer;

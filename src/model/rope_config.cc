@@ -145,7 +145,7 @@ Status ReadRope(const Json& config, ModelConfig& model) {
   const Json& theta_holder = rope.Find("rope_theta") != nullptr ? rope : config;
   model.rope.original_max_positions = model.max_positions;
   QUIRE_ASSIGN_OR_RETURN(model.rope.theta,
-                         ReadPositiveOr(theta_holder, "rope_theta", 10000.0, kMaxTheta));
+                         ReadPositiveOr(theta_holder, "rope_theta", model.rope.theta, kMaxTheta));
   if (Status status = ReadScaled(config, rope, model); !status.ok()) {
     return status.With("rope scaling");
   }

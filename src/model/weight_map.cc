@@ -48,6 +48,14 @@ std::int64_t PaddedValues(std::int64_t values) {
   return (values + kVectorAlignment - 1) / kVectorAlignment * kVectorAlignment;
 }
 
+// Rows [first, first + count) of a matrix; each is a whole number of blocks.
+ConstTensorView RowsOf(ConstTensorView matrix, std::int64_t first, std::int64_t count) {
+  const std::uint64_t row_bytes = *BytesOf(matrix.dtype(), matrix.dim(1));
+  return {matrix.data() + static_cast<std::uint64_t>(first) * row_bytes,
+          matrix.dtype(),
+          {count, matrix.dim(1)}};
+}
+
 }  // namespace
 
 void WeightMap::Add(Want want) {
@@ -86,6 +94,19 @@ void WeightMap::Linear(const std::string& name, const ProjectionShape& shape, Pr
   if (shape.has_bias) Vector(name + ".bias", shape.out, &place->bias);
 }
 
+void WeightMap::FusedLinear(const std::string& name, std::int64_t in,
+                            const std::vector<Part>& parts) {
+  std::int64_t all_rows = 0;
+  for (const Part& part : parts) all_rows += part.out;
+  std::int64_t first_row = 0;
+  for (const Part& part : parts) {
+    Matrix(name + ".weight", all_rows, in, &part.place->weight);
+    wants_.back().first_row = first_row;
+    wants_.back().num_rows = part.out;
+    first_row += part.out;
+  }
+}
+
 void WeightMap::Ignore(std::string name) {
   const bool is_gguf = checkpoint_.format() == CheckpointFormat::kGguf;
   known_.insert(is_gguf ? GgufTensorName(name) : std::move(name));
@@ -100,6 +121,8 @@ Status WeightMap::Check() {
     } else if (want.found->shape != want.shape) {
       misshaped.push_back(StrCat(want.name, " is ", ShapeText(want.found->shape), ", must be ",
                                  ShapeText(want.shape)));
+    } else if (want.kind == Want::Kind::kTable) {
+      tables_.push_back(want.found);
     }
   }
   for (const TensorInfo& tensor : checkpoint_.tensors()) {
@@ -130,7 +153,9 @@ Status WeightMap::FillOne(ops::OpContext& ctx, const Want& want, ops::MatmulPrec
   QUIRE_ASSIGN_OR_RETURN(const ConstTensorView source, checkpoint_.View(*want.found));
   switch (want.kind) {
     case Want::Kind::kMatrix: {
-      QUIRE_ASSIGN_OR_RETURN(*want.matrix, ops::LinearWeight::Create(ctx, source, precision));
+      const ConstTensorView rows =
+          want.num_rows == 0 ? source : RowsOf(source, want.first_row, want.num_rows);
+      QUIRE_ASSIGN_OR_RETURN(*want.matrix, ops::LinearWeight::Create(ctx, rows, precision));
       return {};
     }
     case Want::Kind::kVector:
@@ -144,11 +169,28 @@ Status WeightMap::FillOne(ops::OpContext& ctx, const Want& want, ops::MatmulPrec
   return {};
 }
 
+std::uint64_t WeightMap::BytesIn(const Want& want) {
+  const std::uint64_t bytes = want.found->num_bytes;
+  if (want.num_rows == 0) return bytes;
+  const auto rows = static_cast<std::uint64_t>(want.shape[0]);
+  return bytes / rows * static_cast<std::uint64_t>(want.num_rows);
+}
+
+std::size_t WeightMap::Keep(const Want& want) const {
+  if (want.kind == Want::Kind::kVector) return 0;
+  if (want.kind == Want::Kind::kTable) return want.found->num_bytes;
+  // A tied head reads the same tensor as the embedding table.
+  const bool is_shared = std::find(tables_.begin(), tables_.end(), want.found) != tables_.end();
+  if (!want.matrix->owns_copy()) return is_shared ? 0 : want.matrix->num_bytes();
+  const bool is_last_part = want.first_row + want.num_rows == want.shape[0];
+  if (!is_shared && (want.num_rows == 0 || is_last_part)) checkpoint_.Release(*want.found);
+  return want.matrix->num_bytes();
+}
+
 Status WeightMap::Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& loaded) const {
   std::uint64_t total = 0, done = 0;
-  for (const Want& want : wants_) total += want.found != nullptr ? want.found->num_bytes : 0;
+  for (const Want& want : wants_) total += want.found != nullptr ? BytesIn(want) : 0;
   float* vector = loaded.vectors.f32();
-  const Want* table = nullptr;
   for (const Want& want : wants_) {
     if (want.found == nullptr) continue;
     QUIRE_RETURN_IF_ERROR(
@@ -156,17 +198,8 @@ Status WeightMap::Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& lo
             .With(StrCat(checkpoint_.files()[static_cast<std::size_t>(want.found->file_idx)],
                          ": tensor ", want.name)));
     if (want.kind == Want::Kind::kVector) vector += PaddedValues(want.shape[0]);
-    if (want.kind == Want::Kind::kTable) {
-      table = &want;
-      loaded.weight_bytes += want.found->num_bytes;
-    }
-    // A tied head that multiplies with the table's own bytes adds none.
-    const bool is_shared = want.kind == Want::Kind::kMatrix && table != nullptr &&
-                           table->found == want.found && !want.matrix->owns_copy();
-    if (want.kind == Want::Kind::kMatrix && !is_shared) {
-      loaded.weight_bytes += want.matrix->num_bytes();
-    }
-    done += want.found->num_bytes;
+    loaded.weight_bytes += Keep(want);
+    done += BytesIn(want);
     if (params.progress != nullptr && *params.progress) (*params.progress)(done, total);
   }
   return {};
@@ -185,7 +218,10 @@ Result<WeightMap::Loaded> WeightMap::Load(ops::OpContext& ctx, const LoadParams&
   const std::size_t vector_bytes = static_cast<std::size_t>(num_values) * sizeof(float);
   QUIRE_ASSIGN_OR_RETURN(loaded.vectors, Buffer::Allocate(vector_bytes));
   loaded.weight_bytes = vector_bytes;
-  QUIRE_RETURN_IF_ERROR(Fill(ctx, params, loaded));
+  ops::WeightArena arena;
+  ops::OpContext packing = ctx;
+  packing.arena = &arena;
+  QUIRE_RETURN_IF_ERROR(Fill(packing, params, loaded));
   return loaded;
 }
 

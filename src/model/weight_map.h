@@ -47,6 +47,12 @@ class WeightMap {
   void Table(std::string name, std::int64_t rows, std::int64_t cols, ConstTensorView* place);
   // NAME.weight and, where the shape has one, NAME.bias.
   void Linear(const std::string& name, const ProjectionShape& shape, Projection* place);
+  // NAME.weight [all parts' rows, in], whose rows are the parts' one after another.
+  struct Part {
+    Projection* place;
+    std::int64_t out;
+  };
+  void FusedLinear(const std::string& name, std::int64_t in, const std::vector<Part>& parts);
   // `name` may be there and is not wanted.
   void Ignore(std::string name);
 
@@ -69,6 +75,8 @@ class WeightMap {
     std::string name;  // as the checkpoint spells it
     std::vector<std::int64_t> shape;
     bool is_optional = false;
+    std::int64_t first_row = 0;  // of a matrix that is a part of the tensor
+    std::int64_t num_rows = 0;   // 0: all
     ops::LinearWeight* matrix = nullptr;
     ConstTensorView* view = nullptr;
     const TensorInfo* found = nullptr;
@@ -80,10 +88,15 @@ class WeightMap {
   Status Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& loaded) const;
   Status FillOne(ops::OpContext& ctx, const Want& want, ops::MatmulPrecision precision,
                  float* vector) const;
+  // Bytes of the file that a want reads.
+  static std::uint64_t BytesIn(const Want& want);
+  // Bytes that a filled place keeps beside the vectors; lets go of what it has copied.
+  std::size_t Keep(const Want& want) const;
 
   const Checkpoint& checkpoint_;
   std::vector<Want> wants_;
   std::unordered_set<std::string> known_;  // names that are wanted or ignored
+  std::vector<const TensorInfo*> tables_;  // that wants of this kind found
 };
 
 // The name that GGUF files have for Hugging Face's `name`; `name` itself where they have none.

@@ -110,6 +110,24 @@ TEST_F(WeightMapTest, CountsATiedHeadOnce) {
   EXPECT_EQ(loaded->weight_bytes, table_bytes + (head.owns_copy() ? head.num_bytes() : 0));
 }
 
+TEST_F(WeightMapTest, CutsAFusedMatrixIntoItsParts) {
+  folder_.Write("config.json", "{}");
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  const std::vector<std::byte> bytes = SerializeSafetensors({{{"qkv.weight", {3, 2}, values}}});
+  folder_.Write("model.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const auto checkpoint = Checkpoint::Open(folder_.Path(), {}).value();
+  Projection first, second;
+  WeightMap weights(*checkpoint);
+  weights.FusedLinear("qkv", 2, {{&first, 1}, {&second, 2}});
+  ASSERT_TRUE(Load(weights).ok());
+  const float x[] = {1.0F, 10.0F};
+  float y[3] = {};
+  const ops::LinearJob jobs[] = {{&first.weight, F32View(y, {1, 1})},
+                                 {&second.weight, F32View(y + 1, {1, 2})}};
+  ops::Linear(ops_.ctx, F32View(x, {1, 2}), jobs);
+  EXPECT_THAT(y, ::testing::ElementsAre(21.0F, 43.0F, 65.0F));
+}
+
 TEST_F(WeightMapTest, RefusesTypesThatNoKernelMultiplies) {
   folder_.Write("config.json", "{}");
   std::string header = R"({"w": {"dtype": "I64", "shape": [2, 2], "data_offsets": [0, 32]}})";

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "kernels/table.h"
+#include "ops/weight_arena.h"
 #include "platform/thread_pool.h"
 #include "tensor/tensor.h"
 
@@ -26,6 +27,8 @@ struct OpContext {
   const kernels::CpuTable* table;
   ThreadPool* pool;
   Scratch* scratch;
+  // Where LinearWeight::Create puts what it packs; null: each in a buffer of its own.
+  WeightArena* arena = nullptr;
 };
 
 }  // namespace quire::ops

@@ -37,9 +37,11 @@ Status PrepareQuant(OpContext& ctx, ConstTensorView source, Packed& packed) {
   const std::int64_t per_tile = packed.quant.tile_outputs;
   const std::int64_t num_tiles = (packed.out_features + per_tile - 1) / per_tile;
   packed.num_bytes = static_cast<std::size_t>(num_tiles * packed.tile_bytes());
-  QUIRE_ASSIGN_OR_RETURN(packed.copy, Buffer::Allocate(packed.num_bytes));
-  PackTiles(ctx, source.data(), packed.copy.data(), packed);
-  packed.data = packed.copy.data();
+  WeightArena own;
+  WeightArena& arena = ctx.arena != nullptr ? *ctx.arena : own;
+  QUIRE_ASSIGN_OR_RETURN(packed.copy, arena.Take(packed.num_bytes));
+  PackTiles(ctx, source.data(), packed.copy.get(), packed);
+  packed.data = packed.copy.get();
   return {};
 }
 
@@ -116,7 +118,7 @@ LinearWeight::~LinearWeight() = default;
 DType LinearWeight::dtype() const { return packed_->dtype; }
 std::int64_t LinearWeight::out_features() const { return packed_->out_features; }
 std::int64_t LinearWeight::in_features() const { return packed_->in_features; }
-bool LinearWeight::owns_copy() const { return packed_->copy.data() != nullptr; }
+bool LinearWeight::owns_copy() const { return packed_->copy != nullptr; }
 std::size_t LinearWeight::num_bytes() const { return packed_->num_bytes; }
 
 }  // namespace quire::ops

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "kernels/matmul.h"
 #include "kernels/quant.h"
@@ -22,7 +23,8 @@ struct LinearWeight::Packed {
   Path path = Path::kFloat;
   std::size_t num_bytes = 0;
   const std::byte* data = nullptr;
-  Buffer copy;  // what `data` points into where the checkpoint's layout does not suit
+  // What `data` points to where the checkpoint's layout does not suit.
+  std::shared_ptr<std::byte> copy;
 
   kernels::MatmulFloatFn matmul_float = nullptr;  // kFloat; kExpand: of F32
   kernels::DequantizeFn dequantize = nullptr;     // kExpand

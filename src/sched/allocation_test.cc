@@ -9,17 +9,24 @@
 
 namespace {
 std::int64_t num_allocations = 0;
+std::int64_t num_live = 0;  // allocations not given back
 }  // namespace
 
 // The sanitizers' own operators stay as they are, and the test then sees no allocation at all.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* operator new(std::size_t size) {
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++num_allocations;
+  ++num_live;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  if (memory != nullptr) --num_live;
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
+  operator delete(memory);
+}
 #endif
 
 namespace quire {
@@ -54,6 +61,32 @@ TEST(SchedulerAllocation, ADecodeStepAllocatesNothingOnceItIsWarm) {
   for (int i = 0; i < 300; ++i) turn();
   EXPECT_EQ(num_allocations - before, 0);
   EXPECT_EQ(scheduler->stats().num_running, 64);
+}
+
+TEST(SchedulerAllocation, RequestsThatHaveEndedLeaveNoMemoryBehind) {
+  SchedulerConfig config = SmallConfig();
+  config.options.max_num_batched_tokens = 256;
+  config.num_blocks = 65;
+  auto scheduler = *Scheduler::Create(config);
+  std::int64_t next_id = 0;
+  // Waves of requests, some of which are preempted or aborted, and of which most share a prefix.
+  const auto wave = [&] {
+    for (int i = 0; i < 20; ++i) {
+      std::vector<TokenId> prompt(static_cast<std::size_t>(8 + i), 5);
+      prompt.back() = static_cast<TokenId>(next_id);
+      ASSERT_TRUE(scheduler->Add(RequestOf(next_id++, std::move(prompt), 9)).ok());
+    }
+    for (int turn = 0; scheduler->has_unfinished(); ++turn) {
+      if (turn == 3) scheduler->Abort(RequestId(next_id - 20));
+      const StepPlan& plan = scheduler->Schedule();
+      scheduler->Update(ResultOf(plan, 7));
+    }
+  };
+  for (int i = 0; i < 50; ++i) wave();
+  const std::int64_t before = num_live;
+  for (int i = 0; i < 500; ++i) wave();
+  EXPECT_EQ(num_live - before, 0);
+  EXPECT_GT(scheduler->stats().prefix_hits, 0);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/strings.h"
 #include "sched/testing.h"
+#include "step/wire.h"
 
 namespace quire {
 namespace {
@@ -55,6 +56,7 @@ class Trace {
     std::vector<TokenId> tokens;
     FinishReason reason = FinishReason::kLength;
     std::vector<TokenId> given;
+    int num_prompt_tokens = 0;
     std::size_t num_prompt_logprobs = 0;
     bool may_fail = false;
     bool is_aborted = false;
@@ -112,8 +114,9 @@ class Trace {
 
   // A prompt from a small tree of prefixes, so that many share some of it.
   std::vector<TokenId> MakePrompt() {
-    std::vector<TokenId> prompt;
     const int length = Pick(1, config_.max_model_len - 1);
+    std::vector<TokenId> prompt;
+    prompt.reserve(static_cast<std::size_t>(length));
     const int num_shared = Chance(70) ? Pick(0, length) : 0;
     const TokenId branch = Pick(0, 2);
     for (int i = 0; i < length; ++i) {
@@ -146,6 +149,7 @@ class Trace {
   // The request's tokens by the model and by the rules of stopping, written out once more.
   Expected Alone(const EngineRequest& request) const {
     Expected expected;
+    expected.num_prompt_tokens = static_cast<int>(request.prompt.size());
     std::uint64_t word = 0;
     for (const TokenId token : request.prompt) word = FakeWorker::WordOf(word, token);
     const int num_most = std::min(request.max_tokens,
@@ -186,14 +190,30 @@ class Trace {
       Fail("nothing runs although requests are there");
     }
     if (failures_ && Chance(1)) return FailAll();
-    worker_->Execute(plan);
+    worker_->Execute(OverTheWire(plan));
     if (!worker_->faults.empty()) Fail(worker_->faults[0]);
     CheckPartials(plan);
-    const StepResult result = Sample(plan);
+    const StepResult result = OverTheWire(Sample(plan));
     if (Chance(2) && !plan.empty()) AbortRow(plan);
     for (const EngineCoreOutput& output : scheduler_->Update(result)) Take(output);
     for (const EngineCoreOutput& output : scheduler_->TakeOutputs()) Take(output);
     scheduler_->CheckInvariants();
+  }
+
+  // What a worker in another process is given, and what comes back from it.
+  StepPlan OverTheWire(const StepPlan& plan) {
+    EncodePlan(plan, bytes_);
+    StepPlan decoded;
+    const Status status = DecodePlan(bytes_, decoded);
+    if (!status.ok()) Fail(status.message());
+    return decoded;
+  }
+  StepResult OverTheWire(const StepResult& result) {
+    EncodeResult(result, bytes_);
+    StepResult decoded;
+    const Status status = DecodeResult(bytes_, decoded);
+    if (!status.ok()) Fail(status.message());
+    return decoded;
   }
 
   // The executor breaks down before it has done anything of the plan.
@@ -207,7 +227,14 @@ class Trace {
 
   void CheckPartials(const StepPlan& plan) {
     int num_partial = 0;
-    for (const ScheduledRow& row : plan.rows) num_partial += row.samples ? 0 : 1;
+    int num_long = 0;
+    const int threshold = config_.options.long_prefill_token_threshold;
+    for (const ScheduledRow& row : plan.rows) {
+      if (row.samples) continue;
+      ++num_partial;
+      num_long += threshold > 0 && expected_[row.id].num_prompt_tokens > threshold ? 1 : 0;
+    }
+    if (num_long > config_.options.max_long_partial_prefills) Fail("too many long prefills");
     if (num_partial > config_.options.max_num_partial_prefills) Fail("too many partial prefills");
   }
 
@@ -287,6 +314,7 @@ class Trace {
   std::int64_t next_id_ = 1;
   int drafts_ = 0;
   bool failures_ = false;
+  std::vector<std::uint8_t> bytes_;
   TraceReport report_;
 };
 

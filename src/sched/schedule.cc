@@ -138,6 +138,8 @@ bool Scheduler::MakeBlocks(std::int32_t num_cached, std::int32_t num_new, Reques
                                                .num_prompt_tokens = state.num_tokens(),
                                                .max_tokens = static_cast<std::int32_t>(max_tokens)};
   while (!kv_->Admit(admission, state.blocks)) {
+    // Nobody is preempted in vain.
+    if (kv_->NumLacking(admission) > NumHeldByWorse(state)) return false;
     if (!PreemptWorse(state)) return false;
   }
   state.tokens.reserve(static_cast<std::size_t>(max_tokens));
@@ -187,6 +189,16 @@ std::int32_t Scheduler::BoundedGrant(std::int32_t num_wanted) const {
   const std::int32_t threshold = config_.options.long_prefill_token_threshold;
   const std::int32_t num_bounded = std::min(num_wanted, budget_);
   return threshold > 0 ? std::min(num_bounded, threshold) : num_bounded;
+}
+
+// At most so many blocks would come free if all that PreemptWorse may take were gone.
+std::int64_t Scheduler::NumHeldByWorse(const RequestState& than) const {
+  std::int64_t num_held = 0;
+  for (std::size_t idx = running_.size(); idx-- > running_idx_;) {
+    if (running_[idx]->rank.priority <= than.rank.priority) break;
+    num_held += NumHeld(running_[idx]->blocks);
+  }
+  return num_held;
 }
 
 // Preempts the last running request if it has a lower priority and no row yet.

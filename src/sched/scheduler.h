@@ -135,6 +135,7 @@ class Scheduler {
   void AddNewRequestData(const RequestState& state);
   void FillRow(std::int32_t num_new, RequestState& state, ScheduledRow& row);
   std::int32_t BoundedGrant(std::int32_t num_wanted) const;
+  std::int64_t NumHeldByWorse(const RequestState& than) const;
   bool PreemptWorse(const RequestState& than);
   void Preempt(std::size_t running_idx);
   bool IsLong(const RequestState& state) const;

@@ -127,11 +127,12 @@ class FakeWorker {
     const auto idx = static_cast<std::size_t>(position / config_.block_size);
     const std::int32_t block = idx < table.size() ? table[idx].value() : 0;
     Expect(block != 0, StrCat("position ", position, " has no block"));
-    return slots_[static_cast<std::size_t>(block * config_.block_size +
-                                           position % config_.block_size)];
+    const std::int64_t slot =
+        std::int64_t{block} * config_.block_size + position % config_.block_size;
+    return slots_[static_cast<std::size_t>(slot)];
   }
 
-  // The words of a row's tokens from `begin` on, drafts at the end.
+  // The words of a request's tokens and of the row's drafts after them.
   static std::vector<std::uint64_t> WordsOf(const Seen& seen, const ScheduledRow& row) {
     std::vector<std::uint64_t> words = seen.words;
     for (const TokenId token : row.draft_tokens) words.push_back(WordOf(words.back(), token));

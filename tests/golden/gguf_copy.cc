@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "formats/gguf.h"
 #include "formats/testing.h"
+#include "model/families/family.h"
 #include "model/layers/rotary.h"
 #include "model/weight_map.h"
 #include "platform/mapped_file.h"
@@ -23,6 +24,12 @@ struct GgufTensor {
   std::uint32_t type;
   std::string bytes;
 };
+
+const Family& FamilyOf(const ModelConfig& config) {
+  const auto families = Families();
+  return **std::find_if(families.begin(), families.end(),
+                        [&](const Family* family) { return family->name == config.family; });
+}
 
 std::uint32_t TypeNumber(DType type) {
   if (type == DType::kF32) return 0;
@@ -65,7 +72,7 @@ Result<GgufTensor> ConvertTensor(const Checkpoint& checkpoint, const TensorInfo&
                         : std::string(reinterpret_cast<const char*>(view.data()), tensor.num_bytes);
   const bool is_turned = tensor.name.find("q_proj") != std::string::npos ||
                          tensor.name.find("k_proj") != std::string::npos;
-  if (is_turned && (config.family == "llama" || config.family == "mistral")) {
+  if (is_turned && FamilyOf(config).gguf_rope_style == ops::RopeStyle::kInterleaved) {
     out.bytes = InterleaveRows(out.bytes, tensor.shape[0], config.head_dim);
   }
   return out;
@@ -129,6 +136,10 @@ void AddConfig(const ModelConfig& config, Metadata& metadata) {
   metadata.Int("rope.dimension_count", RotaryDim(config));
   metadata.Number("attention.layer_norm_rms_epsilon", config.norm_eps);
   metadata.Number("rope.freq_base", config.rope.theta);
+  metadata.Number("embedding_scale", config.embedding_multiplier);
+  metadata.Number("residual_scale", config.residual_multiplier);
+  metadata.Number("logit_scale", config.logits_divisor);
+  if (config.attention_scale) metadata.Number("attention.scale", *config.attention_scale);
   if (WindowOf(config, 0) != 0) metadata.Int("attention.sliding_window", WindowOf(config, 0));
   const bool is_yarn = config.rope.scaling == RopeScaling::kYarn;
   if (is_yarn || config.rope.scaling == RopeScaling::kLinear) {
@@ -171,7 +182,8 @@ Result<std::string> WriteGgufCopy(const Checkpoint& checkpoint, const ModelConfi
     tensors.push_back(std::move(converted));
   }
   if (config.rope.scaling == RopeScaling::kLlama3) tensors.push_back(RopeFactors(config));
-  const std::string arch = config.family == "mistral" ? "llama" : config.family;
+  const std::string_view own = FamilyOf(config).gguf_architecture;
+  const std::string_view arch = own.empty() ? "llama" : own;
   const std::size_t first_part = is_split ? tensors.size() / 2 : tensors.size();
   const std::span all(tensors);
   Metadata metadata(arch);

@@ -258,6 +258,7 @@ TEST_P(TinyModelTest, AGgufOfItGivesTheReferencesLogits) {
 // The reference of llama-rope-dynamic changes its base with the length of a pass, which no paged
 // cache can follow; up to max_position_embeddings it turns as if there were no scaling.
 const TinyModel kModels[] = {
+    {"granite"},
     {"llama-bias-mqa"},
     {"llama-config-v5"},
     {"llama-gqa-untied"},
@@ -270,9 +271,11 @@ const TinyModel kModels[] = {
     {"llama-rope-yarn"},
     {"llama-sharded"},
     {"mistral-window"},
+    {"phi3"},
     {"qwen2-tied"},
     {"qwen2-window"},
     {"qwen3"},
+    {"smollm3"},
 };
 
 std::string CaseName(const ::testing::TestParamInfo<TinyModel>& info) {

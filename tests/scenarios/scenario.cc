@@ -79,8 +79,7 @@ std::string Scenario::Play(std::string_view text) {
 
 Status Scenario::PlayLine(const Words& words) {
   if (scheduler_ == nullptr) {
-    const Status status = SetOption(words);
-    if (status.ok()) return status;
+    if (SetOption(words).ok()) return Status();
     QUIRE_RETURN_IF_ERROR(Start());
   }
   return Act(words);
@@ -181,6 +180,7 @@ Status Scenario::Check(const Words& words) {
     std::vector<std::string> groups;
     for (const auto& group : worker_->tables(id)) {
       std::vector<std::int32_t> blocks;
+      blocks.reserve(group.size());
       for (const BlockId block : group) blocks.push_back(block.value());
       groups.push_back(Join(blocks, " "));
     }

@@ -284,12 +284,15 @@ template <typename T, int kQueries, typename MaskOf>
 QUIRE_INLINE void SumSlice(const Chunk<T>& chunk, const Factors& factors, int query, Slice slice,
                            const MaskOf& mask_of) {
   Visible common = {0, kAttentionChunk};
+  bool sees_nothing = true;
   for (int i = 0; i < kQueries; ++i) {
     const Visible visible = chunk.visible[query + i];
     if (visible.empty()) continue;
+    sees_nothing = false;
     common.begin = visible.begin > common.begin ? visible.begin : common.begin;
     common.end = visible.end < common.end ? visible.end : common.end;
   }
+  if (sees_nothing) return;
   if (common.empty()) common = {kAttentionChunk, kAttentionChunk};
   Floats sums[kQueries][kValueParts] = {};
   const auto add_alone = [&](int i, int begin, int end) {

@@ -5,9 +5,12 @@
 
 namespace quire {
 
+extern const Family kGranite;
 extern const Family kLlama;
 extern const Family kMistral;
+extern const Family kPhi3;
 extern const Family kQwen2;
 extern const Family kQwen3;
+extern const Family kSmollm3;
 
 }  // namespace quire

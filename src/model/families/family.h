@@ -23,6 +23,8 @@ struct FamilyDefaults {
   std::int64_t num_kv_heads = 0;  // 0: as many as heads
   std::int64_t head_dim = 0;      // 0: hidden_size / num_attention_heads
   std::int64_t max_positions = 2048;
+  double rope_theta = 10000.0;
+  bool tie_embeddings = false;
 };
 
 struct Family {

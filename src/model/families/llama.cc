@@ -129,17 +129,22 @@ void LlamaModel::RunLayer(ops::OpContext& ctx, const ForwardInput& input, const 
   const LlamaLayer& layer = layers_[layer_idx];
   const float eps = static_cast<float>(config_.norm_eps);
   const TensorView hidden = activations_.hidden(), normed = activations_.normed();
+  const ResidualBuffers residual{hidden, normed, static_cast<float>(config_.residual_multiplier)};
   ops::RmsNorm(ctx, hidden, layer.attention_norm, eps, normed);
   layer.attention.Forward(ctx, step, input.groups[static_cast<std::size_t>(layer.group_idx)],
-                          input.pages[layer_idx], activations_.attention(), normed, hidden);
+                          input.pages[layer_idx], activations_.attention(), normed, residual);
   ops::RmsNorm(ctx, hidden, layer.mlp_norm, eps, normed);
-  layer.mlp.Forward(ctx, activations_.mlp(), normed, hidden);
+  layer.mlp.Forward(ctx, activations_.mlp(), normed, residual);
 }
 
 ConstTensorView LlamaModel::Forward(ops::OpContext& ctx, const ForwardInput& input) {
   activations_.SetRows(static_cast<std::int64_t>(input.token_ids.size()));
   const AttentionStep step{input.positions, rotary_->Table(input.positions)};
   ops::Embed(ctx, embedding_, input.token_ids, activations_.hidden());
+  if (config_.embedding_multiplier != 1.0) {
+    ops::Scale(ctx, activations_.hidden(), static_cast<float>(config_.embedding_multiplier),
+               activations_.hidden());
+  }
   for (std::size_t i = 0; i < layers_.size(); ++i) RunLayer(ctx, input, step, i);
   ops::RmsNorm(ctx, activations_.hidden(), final_norm_, static_cast<float>(config_.norm_eps),
                activations_.normed());
@@ -149,13 +154,14 @@ ConstTensorView LlamaModel::Forward(ops::OpContext& ctx, const ForwardInput& inp
 void LlamaModel::Logits(ops::OpContext& ctx, ConstTensorView hidden, TensorView logits) {
   const ops::LinearJob jobs[] = {{&head_, logits}};
   ops::Linear(ctx, hidden, jobs);
+  if (config_.logits_divisor != 1.0) {
+    ops::Scale(ctx, logits, static_cast<float>(1.0 / config_.logits_divisor), logits);
+  }
 }
 
 // Windows only where the config lists them layer by layer.
 Status Read(const Json& config, ModelConfig& model) {
-  QUIRE_ASSIGN_OR_RETURN(model.qkv_bias, BoolOr(config, "attention_bias", false));
-  model.output_bias = model.qkv_bias;
-  QUIRE_ASSIGN_OR_RETURN(model.mlp_bias, BoolOr(config, "mlp_bias", false));
+  QUIRE_RETURN_IF_ERROR(ReadLlamaBiases(config, model));
   QUIRE_ASSIGN_OR_RETURN(const std::int64_t window, ReadWindow(config, 0));
   return ReadLayerWindows(config, window, /*first_windowed=*/model.num_layers, model);
 }

@@ -4,7 +4,8 @@
 namespace quire {
 
 std::span<const Family* const> Families() {
-  static constexpr const Family* kFamilies[] = {&kLlama, &kMistral, &kQwen2, &kQwen3};
+  static constexpr const Family* kFamilies[] = {&kLlama,   &kMistral, &kQwen2,  &kQwen3,
+                                                &kGranite, &kPhi3,    &kSmollm3};
   return kFamilies;
 }
 

@@ -15,23 +15,30 @@ void AttentionLayer::Declare(const ModelConfig& config, std::int64_t layer_idx,
   const std::int64_t hidden = config.hidden_size;
   const std::int64_t q_size = config.num_heads * config.head_dim;
   const std::int64_t kv_size = config.num_kv_heads * config.head_dim;
-  weights.Linear(prefix + "q_proj", {q_size, hidden, config.qkv_bias}, &q_);
-  weights.Linear(prefix + "k_proj", {kv_size, hidden, config.qkv_bias}, &k_);
-  weights.Linear(prefix + "v_proj", {kv_size, hidden, config.qkv_bias}, &v_);
+  if (config.fused_projections) {
+    weights.FusedLinear(prefix + "qkv_proj", hidden,
+                        {{&q_, q_size}, {&k_, kv_size}, {&v_, kv_size}});
+  } else {
+    weights.Linear(prefix + "q_proj", {q_size, hidden, config.qkv_bias}, &q_);
+    weights.Linear(prefix + "k_proj", {kv_size, hidden, config.qkv_bias}, &k_);
+    weights.Linear(prefix + "v_proj", {kv_size, hidden, config.qkv_bias}, &v_);
+  }
   weights.Linear(prefix + "o_proj", {hidden, q_size, config.output_bias}, &o_);
   if (config.qk_norm) {
     weights.Vector(prefix + "q_norm.weight", config.head_dim, &q_norm_);
     weights.Vector(prefix + "k_norm.weight", config.head_dim, &k_norm_);
   }
   norm_eps_ = static_cast<float>(config.norm_eps);
-  options_.scale = 1.0F / std::sqrt(static_cast<float>(config.head_dim));
+  has_rope_ = HasRope(config, layer_idx);
+  const double default_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+  options_.scale = static_cast<float>(config.attention_scale.value_or(default_scale));
   options_.window = static_cast<std::int32_t>(WindowOf(config, layer_idx));
 }
 
 void AttentionLayer::Forward(ops::OpContext& ctx, const AttentionStep& step,
                              const ops::AttentionBatch& batch, const ops::KvPages& pages,
                              const AttentionBuffers& buffers, ConstTensorView x,
-                             TensorView hidden) const {
+                             const ResidualBuffers& residual) const {
   const ops::LinearJob qkv[] = {{&q_.weight, Flat(buffers.q), q_.bias},
                                 {&k_.weight, Flat(buffers.k), k_.bias},
                                 {&v_.weight, Flat(buffers.v), v_.bias}};
@@ -40,12 +47,13 @@ void AttentionLayer::Forward(ops::OpContext& ctx, const AttentionStep& step,
     ops::RmsNorm(ctx, buffers.q, q_norm_, norm_eps_, buffers.q);
     ops::RmsNorm(ctx, buffers.k, k_norm_, norm_eps_, buffers.k);
   }
-  ops::Rope(ctx, step.rope, step.positions, buffers.q);
-  ops::Rope(ctx, step.rope, step.positions, buffers.k);
+  if (has_rope_) {
+    ops::Rope(ctx, step.rope, step.positions, buffers.q);
+    ops::Rope(ctx, step.rope, step.positions, buffers.k);
+  }
   ops::WriteKv(ctx, buffers.k, buffers.v, batch.slots, pages);
   ops::PagedAttention(ctx, buffers.q, pages, batch, options_, buffers.out);
-  const ops::LinearJob output[] = {{&o_.weight, hidden, o_.bias, /*accumulate=*/true}};
-  ops::Linear(ctx, Flat(buffers.out), output);
+  AddToResidual(ctx, o_, Flat(buffers.out), residual);
 }
 
 }  // namespace quire

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "model/layers/residual.h"
 #include "model/layers/rotary.h"
 #include "model/model_config.h"
 #include "model/weight_map.h"
@@ -33,15 +34,17 @@ class AttentionLayer {
   void Declare(const ModelConfig& config, std::int64_t layer_idx, const std::string& prefix,
                WeightMap& weights);
 
-  // hidden += attention(x); x and hidden are [rows, hidden]. Writes the rows' K and V to `pages`.
+  // Adds attention(x) to the residual; x is [rows, hidden] and may be the residual's scratch.
+  // Writes the rows' K and V to `pages`.
   void Forward(ops::OpContext& ctx, const AttentionStep& step, const ops::AttentionBatch& batch,
                const ops::KvPages& pages, const AttentionBuffers& buffers, ConstTensorView x,
-               TensorView hidden) const;
+               const ResidualBuffers& residual) const;
 
  private:
   Projection q_, k_, v_, o_;
   ConstTensorView q_norm_, k_norm_;  // [head_dim], or empty
   float norm_eps_ = 0.0F;
+  bool has_rope_ = true;
   ops::AttentionOptions options_ = {};
 };
 

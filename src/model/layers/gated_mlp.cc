@@ -4,20 +4,23 @@ namespace quire {
 
 void GatedMlp::Declare(const ModelConfig& config, const std::string& prefix, WeightMap& weights) {
   const std::int64_t hidden = config.hidden_size, inner = config.intermediate_size;
-  weights.Linear(prefix + "gate_proj", {inner, hidden, config.mlp_bias}, &gate_);
-  weights.Linear(prefix + "up_proj", {inner, hidden, config.mlp_bias}, &up_);
+  if (config.fused_projections) {
+    weights.FusedLinear(prefix + "gate_up_proj", hidden, {{&gate_, inner}, {&up_, inner}});
+  } else {
+    weights.Linear(prefix + "gate_proj", {inner, hidden, config.mlp_bias}, &gate_);
+    weights.Linear(prefix + "up_proj", {inner, hidden, config.mlp_bias}, &up_);
+  }
   weights.Linear(prefix + "down_proj", {hidden, inner, config.mlp_bias}, &down_);
   activation_ = config.activation;
 }
 
 void GatedMlp::Forward(ops::OpContext& ctx, const Buffers& buffers, ConstTensorView x,
-                       TensorView hidden) const {
+                       const ResidualBuffers& residual) const {
   const ops::LinearJob inner[] = {{&gate_.weight, buffers.gate, gate_.bias},
                                   {&up_.weight, buffers.up, up_.bias}};
   ops::Linear(ctx, x, inner);
   ops::GatedActivation(ctx, activation_, buffers.gate, buffers.up, buffers.gate);
-  const ops::LinearJob output[] = {{&down_.weight, hidden, down_.bias, /*accumulate=*/true}};
-  ops::Linear(ctx, buffers.gate, output);
+  AddToResidual(ctx, down_, buffers.gate, residual);
 }
 
 }  // namespace quire

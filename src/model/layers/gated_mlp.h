@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "model/layers/residual.h"
 #include "model/model_config.h"
 #include "model/weight_map.h"
 #include "ops/context.h"
@@ -16,14 +17,14 @@ class GatedMlp {
   // Declares PREFIX + "gate_proj", "up_proj" and "down_proj".
   void Declare(const ModelConfig& config, const std::string& prefix, WeightMap& weights);
 
-  // hidden += mlp(x); x and hidden are [rows, hidden], gate and up [rows, intermediate] are
-  // overwritten.
+  // Adds mlp(x) to the residual; x is [rows, hidden] and may be the residual's scratch, gate and up
+  // [rows, intermediate] are overwritten.
   struct Buffers {
     TensorView gate;
     TensorView up;
   };
   void Forward(ops::OpContext& ctx, const Buffers& buffers, ConstTensorView x,
-               TensorView hidden) const;
+               const ResidualBuffers& residual) const;
 
  private:
   Projection gate_, up_, down_;

@@ -74,15 +74,18 @@ class Lexer {
     if (at < counted_) {
       counted_ = 0;
       line_ = 1;
-      line_start_ = 0;
+      column_ = 1;
     }
     for (; counted_ < at && counted_ < source_.size(); ++counted_) {
-      if (source_[counted_] != '\n') continue;
-      ++line_;
-      line_start_ = counted_ + 1;
+      const char c = source_[counted_];
+      if (c == '\n') {
+        ++line_;
+        column_ = 1;
+      } else if ((c & 0xC0) != 0x80) {  // the first byte of a code point
+        ++column_;
+      }
     }
-    return {line_,
-            static_cast<int>(CountCodePoints(source_.substr(line_start_, at - line_start_))) + 1};
+    return {line_, column_};
   }
 
   void Push(Token::Kind kind, std::string text, std::size_t at) {
@@ -105,8 +108,9 @@ class Lexer {
   SyntaxError& error_;
   std::size_t at_ = 0;
   bool at_line_start_ = true;
-  std::size_t counted_ = 0, line_start_ = 0;
+  std::size_t counted_ = 0;
   int line_ = 1;
+  int column_ = 1;
   std::vector<char> brackets_;
 };
 

@@ -19,8 +19,7 @@ class Logits(CliTest):
         prompts = self.prompts()
         out = self.folder / "out.safetensors"
         lines = "".join(json.dumps({"ids": p["ids"]}) + "\n" for p in prompts)
-        self.ok("eval", "logits", harness.TINY, "--output", out, "--compute-dtype", "float32",
-                stdin=lines)
+        self.ok("eval", "logits", harness.TINY, "--output", out, stdin=lines)
         tensors = harness.read_safetensors(out)
         expected = harness.read_safetensors(harness.TINY / "expected.safetensors")
         self.assertEqual(sorted(tensors), sorted(f"logits.{i}" for i in range(len(prompts))))
