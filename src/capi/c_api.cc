@@ -37,7 +37,7 @@ static_assert(sizeof(TokenId) == sizeof(int32_t));
 quire_code Report(Status status, quire_error** error) {
   const auto code = static_cast<quire_code>(status.code());
   if (error != nullptr) {
-    *error = status.ok() ? nullptr : std::make_unique<quire_error>(std::move(status)).release();
+    *error = status.ok() ? nullptr : new quire_error{std::move(status)};
   }
   return code;
 }

@@ -66,14 +66,14 @@ Result<EngineParts> AssembleEngine(const EngineConfig& config, const MachineMemo
                          LoadGenerationConfig(config.model, FolderOf(config.model.model)));
   parts.sampling_defaults = generation.Defaults();
   parts.tokenizer = std::move(tokenizer);
+  parts.eos_token_ids = EosTokens(parts.facts, generation, parts.tokenizer.get());
   parts.input = std::make_unique<InputProcessor>(
-      InputProcessor::Options{
-          .vocab_size = parts.facts.vocab_size,
-          .max_model_len = plan.max_model_len,
-          .max_logprobs = config.model.max_logprobs,
-          .seed = config.model.seed,
-          .eos_token_ids = EosTokens(parts.facts, generation, parts.tokenizer.get()),
-          .max_new_tokens = generation.max_new_tokens},
+      InputProcessor::Options{.vocab_size = parts.facts.vocab_size,
+                              .max_model_len = plan.max_model_len,
+                              .max_logprobs = config.model.max_logprobs,
+                              .seed = config.model.seed,
+                              .eos_token_ids = parts.eos_token_ids,
+                              .max_new_tokens = generation.max_new_tokens},
       parts.tokenizer);
   QUIRE_ASSIGN_OR_RETURN(parts.core, EngineCore::Create(config, plan, std::move(executor)));
   return parts;

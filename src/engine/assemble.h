@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/status.h"
 #include "config/engine_config.h"
@@ -20,6 +21,7 @@ struct EngineParts {
   ModelFacts facts;
   EngineDecisions decisions;
   SamplingParams sampling_defaults;
+  std::vector<TokenId> eos_token_ids;
   std::shared_ptr<const Tokenizer> tokenizer;  // null where the model has none
   std::unique_ptr<InputProcessor> input;
   std::unique_ptr<EngineCore> core;

@@ -53,6 +53,7 @@ const Tokenizer& Llm::tokenizer() const {
   return *state_->parts.tokenizer;
 }
 const SamplingParams& Llm::sampling_defaults() const { return state_->parts.sampling_defaults; }
+const std::vector<TokenId>& Llm::eos_token_ids() const { return state_->parts.eos_token_ids; }
 SchedulerStats Llm::stats() const { return state_->parts.core->stats(); }
 const StepTiming& Llm::last_timing() const { return state_->parts.core->last_timing(); }
 std::int64_t Llm::num_generated_tokens() const { return state_->num_generated_tokens; }

@@ -52,6 +52,8 @@ class Llm {
   // What a request starts from: vLLM's defaults with the model's own over them. Putting a caller's
   // fields on top is the caller's work.
   const SamplingParams& sampling_defaults() const;
+  // Tokens that end an answer, by all of the model's files.
+  const std::vector<TokenId>& eos_token_ids() const;
   SchedulerStats stats() const;
   const StepTiming& last_timing() const;
   std::int64_t num_generated_tokens() const;  // since the engine began

@@ -52,6 +52,18 @@ TEST(PublicLlm, TokenizesAndBack) {
   EXPECT_EQ(*llm->Detokenize(*ids), "hello");
 }
 
+TEST(PublicLlm, AnswersAChatByTheModelsTemplate) {
+  auto llm = LLM::Create(TinyModel(), Small());
+  ASSERT_TRUE(llm.ok());
+  const auto output =
+      llm->Chat({{.role = "system", .content = "be brief"}, {.role = "user", .content = "hi"}},
+                Options().Set("max_tokens", 3).Set("ignore_eos", true));
+  ASSERT_TRUE(output.ok()) << output.status().message();
+  EXPECT_EQ(*llm->Detokenize(output->prompt_token_ids), "system: be brief\nuser: hi\nassistant:");
+  EXPECT_EQ(output->completions.at(0).token_ids.size(), 3U);
+  EXPECT_FALSE(llm->Chat({}).ok());
+}
+
 TEST(PublicLlm, NamesTheOptionThatItDoesNotKnow) {
   const auto engine = LLM::Create("nowhere", Options().Set("max-num-seq", 8));
   ASSERT_FALSE(engine.ok());
