@@ -1,5 +1,8 @@
 #include "tokenizer/hf_models.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -107,6 +110,34 @@ Status ReadBpe(const Json& config, TokenizerBuilder& builder) {
   return {};
 }
 
+// A score as the original reads it: its JSON reader takes the digits as an integer, rounded to a
+// double, and divides by a power of ten, which may be off by one bit. Ties between ways to cut a
+// text hang on that.
+double AsOriginalReads(double value) {
+  char buffer[40];
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
+  std::uint64_t digits = 0;
+  int exponent = 0;
+  bool has_point = false;
+  const char* at = buffer;
+  for (; at != end.ptr && *at != 'e'; ++at) {
+    if (*at == '.') has_point = true;
+    if (*at < '0' || *at > '9') continue;
+    digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+    exponent -= has_point;
+  }
+  if (at == end.ptr) return value;  // no number
+  const char* power = at + (at[1] == '+' ? 2 : 1);
+  int scale = 0;
+  std::from_chars(power, end.ptr, scale);
+  exponent += scale;
+  if (exponent < -300 || exponent > 300) return value;
+  const double magnitude = exponent < 0 ? static_cast<double>(digits) / std::pow(10.0, -exponent)
+                                        : static_cast<double>(digits) * std::pow(10.0, exponent);
+  return std::signbit(value) ? -magnitude : magnitude;
+}
+
 Status ReadUnigram(const Json& config, TokenizerBuilder& builder) {
   Pipeline& pipeline = builder.pipeline();
   const Json* vocab = config.Find("vocab");
@@ -121,7 +152,7 @@ Status ReadUnigram(const Json& config, TokenizerBuilder& builder) {
       return InvalidArgument(StrCat("vocab: entry ", ids.size(), " must be a piece and a score"));
     }
     ids.push_back(static_cast<TokenId>(ids.size()));
-    scores.push_back(entry.array()[1].number());
+    scores.push_back(AsOriginalReads(entry.array()[1].number()));
     QUIRE_RETURN_IF_ERROR(pipeline.vocabulary.AddOrMove(entry.array()[0].string(), ids.back()));
   }
   UnigramOptions options;

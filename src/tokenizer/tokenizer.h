@@ -33,11 +33,11 @@ struct DecodeOptions {
 
 // The texts of the files beside a tokenizer.json; an empty text: there is no such file.
 struct HfTokenizerFiles {
-  std::string_view tokenizer_json;
-  std::string_view tokenizer_config_json;
-  std::string_view special_tokens_map_json;
-  std::string_view generation_config_json;
-  std::string_view chat_template_jinja;
+  std::string_view tokenizer_json = {};
+  std::string_view tokenizer_config_json = {};
+  std::string_view special_tokens_map_json = {};
+  std::string_view generation_config_json = {};
+  std::string_view chat_template_jinja = {};
 };
 
 // A chat template found beside a tokenizer; the one that is used by default is called "default".
