@@ -1,26 +1,11 @@
 // A warm step allocates nothing: the global allocator counts.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include <gtest/gtest.h>
 
+#include "base/count_allocations.h"
 #include "ops/attention.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/testing.h"
-
-namespace {
-std::atomic<int> num_allocations = 0;
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++num_allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  std::abort();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace quire::ops {
 namespace {
@@ -57,9 +42,9 @@ TEST(Operators, AllocateNothingOnceTheyAreWarm) {
                     F32View(b.data(), {kRows, kDim}), F32View(b.data(), {kRows, kDim}));
   };
   step();
-  const int before = num_allocations;
+  const std::int64_t before = NumAllocations();
   for (int i = 0; i < 5; ++i) step();
-  EXPECT_EQ(num_allocations, before);
+  EXPECT_EQ(NumAllocations(), before);
 }
 
 }  // namespace
