@@ -31,6 +31,12 @@ struct DecodeOptions {
   bool spaces_between_special_tokens = true;
 };
 
+// A chat template found beside a tokenizer; the one that is used by default is called "default".
+struct NamedTemplate {
+  std::string name;
+  std::string source;
+};
+
 // The texts of the files beside a tokenizer.json; an empty text: there is no such file.
 struct HfTokenizerFiles {
   std::string_view tokenizer_json = {};
@@ -38,12 +44,7 @@ struct HfTokenizerFiles {
   std::string_view special_tokens_map_json = {};
   std::string_view generation_config_json = {};
   std::string_view chat_template_jinja = {};
-};
-
-// A chat template found beside a tokenizer; the one that is used by default is called "default".
-struct NamedTemplate {
-  std::string name;
-  std::string source;
+  std::span<const NamedTemplate> more_templates = {};  // of additional_chat_templates/
 };
 
 // What `inspect` tells of a tokenizer.
