@@ -94,7 +94,7 @@ bool ThreadPool::State::Join(std::uint32_t number) {
   while (word >> 32 == number && (word & kOpen) != 0) {
     // Acquires the task that Start published, even after another thread joined.
     if (joining.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel)) {
-      num_joined.fetch_add(1, std::memory_order_relaxed);
+      num_joined.fetch_add(1, std::memory_order_release);  // Finish sees who is inside with it
       return true;
     }
   }
@@ -135,9 +135,10 @@ void ThreadPool::State::Finish(bool needs_all) {
   if (!needs_all) joining.fetch_and(~kOpen, std::memory_order_acq_rel);
   while (true) {
     const std::uint32_t before = left.load(std::memory_order_acquire);
-    const bool is_empty = (joining.load(std::memory_order_acquire) & kInside) == 0;
+    // In this order: a thread that joins between the two looks is still seen inside.
     const bool all_came =
         !needs_all || num_joined.load(std::memory_order_acquire) == num_threads - 1;
+    const bool is_empty = (joining.load(std::memory_order_acquire) & kInside) == 0;
     if (is_empty && all_came) return;
     WaitWhile(left, before, spin);
   }

@@ -27,6 +27,22 @@ TEST_P(Pools, RunEveryThreadOnceEachTime) {
   }
 }
 
+// Many short runs, since the way out is what can go wrong: a thread that comes late to a run that
+// is all but over.
+TEST_P(Pools, ReturnOnlyWhenEveryThreadHasLeft) {
+  const int num_threads = GetParam();
+  ThreadPool pool({.num_threads = num_threads, .pin = false});
+  for (int turn = 0; turn < 500; ++turn) {
+    std::atomic<int> num_done = 0;
+    pool.Run([&](int thread_idx, int) {
+      volatile int work = 0;  // the caller is through first, then the others one after another
+      for (int i = 0; i < thread_idx * 20; ++i) work = work + 1;
+      num_done.fetch_add(1, std::memory_order_relaxed);
+    });
+    ASSERT_EQ(num_done.load(std::memory_order_relaxed), num_threads) << "run " << turn;
+  }
+}
+
 TEST_P(Pools, BarrierShowsAllThreadsWhatEachWroteBefore) {
   ThreadPool pool({.num_threads = GetParam()});
   std::vector<int> values(static_cast<std::size_t>(GetParam()));
