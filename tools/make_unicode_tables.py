@@ -129,6 +129,13 @@ def numbers(values):
     return "\n".join(out + [line])
 
 
+def rows(table):
+    """Each row in braces; nested rows too."""
+    def row(values):
+        return "{" + ",".join(row(v) if isinstance(v, (list, tuple)) else str(v) for v in values) + "}"
+    return numbers(row(values) for values in table)
+
+
 def array(kind, name, values):
     values = list(values)
     print(f"const {kind} {name}[{len(values)}] = {{\n{numbers(values)}\n}};\n")
@@ -156,8 +163,7 @@ def ranges(values):
 
 
 def range_table(name, found):
-    flat = [value for entry in found for value in entry]
-    print(f"const CodeRange {name}[{len(found)}] = {{\n{numbers(flat)}\n}};")
+    print(f"const CodeRange {name}[{len(found)}] = {{\n{rows(found)}\n}};")
     print(f"const int {name}Count = {len(found)};\n")
 
 
@@ -177,16 +183,13 @@ def case_ranges(table):
 
 def case_table(name, table):
     found = case_ranges(table)
-    print(f"const CaseRange {name}[{len(found)}] = {{\n{numbers(v for r in found for v in r)}\n}};")
+    print(f"const CaseRange {name}[{len(found)}] = {{\n{rows(found)}\n}};")
     print(f"const int {name}Count = {len(found)};\n")
 
 
 def special_table(data):
-    rows = []
-    for code in sorted(data.special):
-        low, title, up = data.special[code]
-        rows += [code] + [c for part in (low, title, up) for c in (part + [0, 0, 0])[:3]]
-    print(f"const SpecialCase kSpecialCases[{len(data.special)}] = {{\n{numbers(rows)}\n}};")
+    table = [[code] + [(part + [0, 0, 0])[:3] for part in data.special[code]] for code in sorted(data.special)]
+    print(f"const SpecialCase kSpecialCases[{len(table)}] = {{\n{rows(table)}\n}};")
     print(f"const int kSpecialCasesCount = {len(data.special)};\n")
 
 
@@ -213,26 +216,23 @@ def decompositions(data):
                 known[key] = len(pool)
                 pool.extend(part)
             entry += [known[key], len(part)]
-        entries += entry
-        number[code] = len(entries) // 4
+        entries.append(entry)
+        number[code] = len(entries)
     for code in range(SIZE):
         changes = (code in data.canonical or code in hangul) | (code in data.compatible) << 1
         flags[code] = changes | (code in data.nfc_no) << 2 | (code in data.nfkc_no) << 3
     trie("kNormalFlags", "std::uint8_t", flags)
     trie("kCombiningClass", "std::uint8_t", [data.combining.get(c, 0) for c in range(SIZE)])
     trie("kDecomposition", "std::uint16_t", number)
-    print(f"const DecompositionEntry kDecompositions[{len(entries) // 4}] = {{\n{numbers(entries)}\n}};\n")
+    print(f"const DecompositionEntry kDecompositions[{len(entries)}] = {{\n{rows(entries)}\n}};\n")
     array("char32_t", "kDecompositionPool", pool)
 
 
 def compositions(data):
-    rows = []
-    for code, parts in data.canonical.items():
-        if len(parts) == 2 and code not in data.excluded:
-            rows.append((parts[0], parts[1], code))
-    rows.sort()
-    print(f"const Composition kCompositions[{len(rows)}] = {{\n{numbers(v for r in rows for v in r)}\n}};")
-    print(f"const int kCompositionsCount = {len(rows)};\n")
+    table = sorted((parts[0], parts[1], code) for code, parts in data.canonical.items()
+                   if len(parts) == 2 and code not in data.excluded)
+    print(f"const Composition kCompositions[{len(table)}] = {{\n{rows(table)}\n}};")
+    print(f"const int kCompositionsCount = {len(table)};\n")
 
 
 def word(data, code):

@@ -3,7 +3,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -55,6 +57,10 @@ TensorFileWriter::~TensorFileWriter() {
 
 Result<std::unique_ptr<TensorFileWriter>> TensorFileWriter::Create(
     const std::string& path, const std::vector<MatrixInfo>& matrices) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return InvalidArgument(StrCat("cannot make ", Printable(path), ": it is a folder"));
+  }
   std::string temporary = StrCat(path, ".", getpid(), ".tmp");
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) {

@@ -62,6 +62,7 @@ TEST_F(TensorFile, IsNotThereBeforeItIsWhole) {
 TEST_F(TensorFile, CannotBeMadeWhereThereIsNoFolder) {
   const auto writer = TensorFileWriter::Create(folder_ / "none" / "x", {});
   EXPECT_EQ(writer.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(TensorFileWriter::Create(folder_, {}).status().code(), Code::kInvalidArgument);
 }
 
 TEST_F(TensorFile, SaysWhenTheDiskIsFull) {

@@ -201,6 +201,7 @@ TEST(MatmulFloat, HasTheBitsOfPortableForEveryDepthAndShape) {
         for (const std::int64_t outputs : {1, 3, 4, 6, 13}) {
           const std::int64_t x_stride = depth + 2;
           const auto x = RandomFloats(rows * x_stride + 1, 1);
+          const auto bias = RandomFloats(outputs, 4);
           auto weights = RandomBytes(static_cast<std::size_t>(outputs * depth) * width, 2);
           for (std::size_t i = width - 1; i < weights.size(); i += width) {
             weights[i] = (weights[i] & std::byte{0x83}) | std::byte{0x34};
@@ -217,7 +218,7 @@ TEST(MatmulFloat, HasTheBitsOfPortableForEveryDepthAndShape) {
                                            .depth = depth,
                                            .out = outs[t].data(),
                                            .out_stride = outputs + 1,
-                                           .bias = depth % 2 == 0 ? x.data() : nullptr,
+                                           .bias = depth % 2 == 0 ? bias.data() : nullptr,
                                            .accumulate = depth % 3 == 0});
           }
           ASSERT_TRUE(SameBits(outs[0], outs[1]))

@@ -300,7 +300,7 @@ TEST(ModelConfig, RefusesLongropeOfPhi3) {
 // The metadata of a small llama, with `more` entries to come.
 GgufWriter LlamaGguf(int num_tensors, int more = 0, std::string_view arch = "llama") {
   GgufWriter writer;
-  writer.Preamble(static_cast<std::uint64_t>(num_tensors), static_cast<std::uint64_t>(7 + more));
+  writer.Preamble(static_cast<std::uint64_t>(num_tensors), static_cast<std::uint64_t>(more) + 7);
   writer.StringEntry("general.architecture", arch);
   const auto entry = [&](std::string_view key, std::uint32_t value) {
     writer.Entry(StrCat(arch, ".", key), 4, value);

@@ -13,7 +13,9 @@ class ThreadTask {
  public:
   template <typename F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, ThreadTask>)
-      ThreadTask(F&& function)  // NOLINT(google-explicit-constructor): made at the call
+      // The constraint keeps copies apart, and a task is made at the call.
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      ThreadTask(F&& function)
       : object_(const_cast<void*>(static_cast<const void*>(&function))),
         call_([](void* object, int thread_idx, int num_threads) {
           (*static_cast<std::remove_reference_t<F>*>(object))(thread_idx, num_threads);

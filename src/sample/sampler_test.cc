@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/count_allocations.h"
 #include "sample/testing.h"
 
 namespace quire {
@@ -332,7 +333,7 @@ TEST(Sampler, AllocatesNothingWhenWarm) {
   std::vector<SampledToken> out;
   bench.Run(logits, views, out);
   std::copy(all.begin(), all.end(), logits.begin());
-  const long before = NumAllocations();
+  const std::int64_t before = NumAllocations();
   bench.Run(logits, views, out);
   EXPECT_EQ(NumAllocations(), before);
 }

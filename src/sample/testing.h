@@ -19,9 +19,6 @@ namespace quire {
 
 inline constexpr float kMaskedLogit = -std::numeric_limits<float>::infinity();
 
-// How often this program has allocated memory so far.
-long NumAllocations();
-
 inline const kernels::CpuTable& TestTable() {
   static const kernels::CpuTable kTable = kernels::MakeTable(*kernels::ChooseIsa());
   return kTable;

@@ -1,33 +1,10 @@
 // Counts heap allocations of this test program.
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/count_allocations.h"
 #include "sched/testing.h"
-
-namespace {
-std::int64_t num_allocations = 0;
-std::int64_t num_live = 0;  // allocations not given back
-}  // namespace
-
-// The sanitizers' own operators stay as they are, and the test then sees no allocation at all.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++num_allocations;
-  ++num_live;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  if (memory != nullptr) --num_live;
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
-  operator delete(memory);
-}
-#endif
 
 namespace quire {
 namespace {
@@ -57,9 +34,9 @@ TEST(SchedulerAllocation, ADecodeStepAllocatesNothingOnceItIsWarm) {
   };
   // Two blocks' worth of steps show each row and its lists once.
   for (int i = 0; i < 2 * config.block_size + 2; ++i) turn();
-  const std::int64_t before = num_allocations;
+  const std::int64_t before = NumAllocations();
   for (int i = 0; i < 300; ++i) turn();
-  EXPECT_EQ(num_allocations - before, 0);
+  EXPECT_EQ(NumAllocations() - before, 0);
   EXPECT_EQ(scheduler->stats().num_running, 64);
 }
 
@@ -83,9 +60,9 @@ TEST(SchedulerAllocation, RequestsThatHaveEndedLeaveNoMemoryBehind) {
     }
   };
   for (int i = 0; i < 50; ++i) wave();
-  const std::int64_t before = num_live;
+  const std::int64_t before = NumLiveAllocations();
   for (int i = 0; i < 500; ++i) wave();
-  EXPECT_EQ(num_live - before, 0);
+  EXPECT_EQ(NumLiveAllocations() - before, 0);
   EXPECT_GT(scheduler->stats().prefix_hits, 0);
 }
 

@@ -31,8 +31,19 @@ std::size_t PairRules::SlotOf(std::uint64_t key) const {
 }
 
 void PairRules::Add(TokenId left, TokenId right, MergeRule rule) {
+  if ((num_used_ + 1) * 4 > slots_.size() * 3) Grow();
   const std::uint64_t key = KeyOf(left, right);
-  slots_[SlotOf(key)] = {key, rule};
+  Slot& slot = slots_[SlotOf(key)];
+  if (slot.key == kEmpty) ++num_used_;
+  slot = {key, rule};
+}
+
+void PairRules::Grow() {
+  std::vector<Slot> old(slots_.size() * 2);
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.key != kEmpty) slots_[SlotOf(slot.key)] = slot;
+  }
 }
 
 MergeRule PairRules::Find(const Symbol& left, const Symbol& right, const char*) const {

@@ -18,7 +18,7 @@ namespace quire {
 // Merges known by their two ids: the list of a tokenizer.json or a GGUF file. A flat table.
 class PairRules final : public MergeRules {
  public:
-  explicit PairRules(std::size_t num_merges);
+  explicit PairRules(std::size_t num_merges);  // about; it grows
   // A pair that stands there already takes the new rank and result.
   void Add(TokenId left, TokenId right, MergeRule rule);
   MergeRule Find(const Symbol& left, const Symbol& right, const char* word) const override;
@@ -30,8 +30,10 @@ class PairRules final : public MergeRules {
   };
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
   std::size_t SlotOf(std::uint64_t key) const;
+  void Grow();
 
   std::vector<Slot> slots_;
+  std::size_t num_used_ = 0;
 };
 
 // A pair merges where its joined text is a piece: tiktoken's and SentencePiece's rule. The rank is

@@ -159,6 +159,39 @@ Result<std::string> Run(const jinja::Template& source,
 
 }  // namespace
 
+namespace {
+
+// How much there is to render: values, and bytes of text.
+struct Amount {
+  std::size_t num_values = 0, num_bytes = 0;
+
+  void Add(const Json& json) {
+    ++num_values;
+    if (json.is_string()) num_bytes += json.string().size();
+    if (json.is_array()) {
+      for (const Json& item : json.array()) Add(item);
+    }
+    if (json.is_object()) {
+      for (const auto& [name, value] : json.object()) Add(value);
+    }
+  }
+};
+
+// A template copies a text a few times and takes a few hundred steps for a value.
+RenderLimits LimitsFor(const ChatInputs& inputs) {
+  constexpr std::size_t kStepsPerValue = 400, kCopies = 24, kBytesPerStep = 256;
+  Amount amount;
+  for (const Json* json : {&inputs.messages, &inputs.tools, &inputs.documents}) amount.Add(*json);
+  const std::size_t bytes = amount.num_bytes * kCopies;
+  RenderLimits limits = inputs.limits;
+  limits.max_steps +=
+      static_cast<std::int64_t>(amount.num_values * kStepsPerValue + bytes / kBytesPerStep);
+  limits.max_value_bytes += bytes;
+  return limits;
+}
+
+}  // namespace
+
 Result<std::string> ChatTemplate::Render(const ChatInputs& inputs, TemplateError* error) const {
   const auto fail = [&](const Status& status) {
     if (error != nullptr) *error = {.status = status};
@@ -181,7 +214,7 @@ Result<std::string> ChatTemplate::Render(const ChatInputs& inputs, TemplateError
     variables.emplace_back(name, Value::FromJson(value));
   }
   Result<std::string> text =
-      Run(*template_, std::move(variables), inputs.now, inputs.limits, error);
+      Run(*template_, std::move(variables), inputs.now, LimitsFor(inputs), error);
   if (!text.ok() || !inputs.continue_final_message) return text;
   Result<std::string> cut = CutAtMarker(*std::move(text), final_message);
   if (!cut.ok()) return fail(cut.status());

@@ -34,11 +34,12 @@ struct LocalTime {
 Result<LocalTime> ParseLocalTime(std::string_view text);
 LocalTime CurrentLocalTime();
 
-// Bounds of one rendering; a template that passes one fails with kResourceExhausted.
+// Bounds of one rendering; a template that passes one fails with kResourceExhausted. Rendering a
+// chat is granted more, in proportion to the chat.
 struct RenderLimits {
-  std::int64_t max_steps = 2'000'000;        // nodes evaluated, and bytes copied in 256s
+  std::int64_t max_steps = 500'000;          // nodes evaluated, and bytes copied in 256s
   std::size_t max_output_bytes = 64u << 20;  // of the result
-  std::size_t max_value_bytes = 64u << 20;   // of all strings and lists made on the way
+  std::size_t max_value_bytes = 24u << 20;   // of all strings and lists made on the way
   int max_depth = 200;                       // nested calls and recursive loops
 };
 

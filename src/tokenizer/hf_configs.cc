@@ -143,6 +143,9 @@ Status ApplyHfConfigs(const HfTokenizerFiles& files, TokenizerBuilder& builder) 
   ApplyBosEosFlags(config, builder);
   ApplyGenerationConfig(generation, builder);
   ApplyChatTemplates(config, builder);
+  for (const NamedTemplate& more : files.more_templates) {
+    builder.AddChatTemplate(more.name, more.source);
+  }
   if (!files.chat_template_jinja.empty()) {
     builder.AddChatTemplate("default", std::string(files.chat_template_jinja));
   }

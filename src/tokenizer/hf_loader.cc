@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "formats/json.h"
 #include "tokenizer/hf_models.h"
+#include "tokenizer/json_cursor.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_builder.h"
 
@@ -56,8 +57,19 @@ Status Named(Status status, std::string_view section) {
 }
 
 Status ReadTokenizerJson(std::string_view text, TokenizerBuilder& builder) {
-  QUIRE_ASSIGN_OR_RETURN(const Json root, ParseJson(text));
-  if (!root.is_object()) return DataLoss("must hold an object");
+  if (!IsValidUtf8(text)) return DataLoss("not valid UTF-8");
+  QUIRE_ASSIGN_OR_RETURN(const auto members, SplitObject(text));
+  std::string_view model;
+  JsonObject rest;
+  for (const auto& [name, value_text] : members) {
+    if (name == "model") {
+      model = value_text;
+      continue;
+    }
+    QUIRE_ASSIGN_OR_RETURN(Json value, ParseJson(value_text));
+    rest.emplace_back(name, std::move(value));
+  }
+  const Json root(std::move(rest));
   const Json null;
   const auto section = [&](std::string_view name) -> const Json& {
     const Json* found = root.Find(name);
@@ -70,7 +82,7 @@ Status ReadTokenizerJson(std::string_view text, TokenizerBuilder& builder) {
   auto pre_tokenizer = MakePreTokenizer(section("pre_tokenizer"));
   if (!pre_tokenizer.ok()) return pre_tokenizer.status().With("pre_tokenizer");
   pipeline.pre_tokenizer = *std::move(pre_tokenizer);
-  QUIRE_RETURN_IF_ERROR(Named(ReadModel(section("model"), builder), "model"));
+  QUIRE_RETURN_IF_ERROR(Named(ReadModel(model, builder), "model"));
   QUIRE_RETURN_IF_ERROR(Named(ReadAddedTokens(section("added_tokens"), builder), "added_tokens"));
   PostProcessor& post = pipeline.post;
   QUIRE_RETURN_IF_ERROR(
@@ -102,9 +114,11 @@ Result<std::optional<std::string>> ReadFile(const fs::path& path) {
 // The texts of the files beside a tokenizer, kept while they are read.
 struct FolderTexts {
   std::string tokenizer, tokenizer_config, special_tokens_map, generation_config, chat_template;
+  std::vector<NamedTemplate> more_templates;
 
   HfTokenizerFiles Files() const {
-    return {tokenizer, tokenizer_config, special_tokens_map, generation_config, chat_template};
+    return {tokenizer,         tokenizer_config, special_tokens_map,
+            generation_config, chat_template,    more_templates};
   }
 };
 
@@ -114,12 +128,30 @@ Status ReadInto(const fs::path& path, std::string& out) {
   return {};
 }
 
+// additional_chat_templates/NAME.jinja, in the order of their names.
+Result<std::vector<NamedTemplate>> ReadMoreTemplates(const fs::path& folder) {
+  constexpr std::size_t kMaxTemplates = 64;
+  std::vector<NamedTemplate> out;
+  std::error_code error;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(folder / "additional_chat_templates", error)) {
+    if (entry.path().extension() != ".jinja" || out.size() >= kMaxTemplates) continue;
+    NamedTemplate found{entry.path().stem().string(), ""};
+    QUIRE_RETURN_IF_ERROR(ReadInto(entry.path(), found.source));
+    out.push_back(std::move(found));
+  }
+  std::sort(out.begin(), out.end(),
+            [](const NamedTemplate& a, const NamedTemplate& b) { return a.name < b.name; });
+  return out;
+}
+
 Result<FolderTexts> ReadConfigs(const fs::path& folder) {
   FolderTexts texts;
   QUIRE_RETURN_IF_ERROR(ReadInto(folder / "tokenizer_config.json", texts.tokenizer_config));
   QUIRE_RETURN_IF_ERROR(ReadInto(folder / "special_tokens_map.json", texts.special_tokens_map));
   QUIRE_RETURN_IF_ERROR(ReadInto(folder / "generation_config.json", texts.generation_config));
   QUIRE_RETURN_IF_ERROR(ReadInto(folder / "chat_template.jinja", texts.chat_template));
+  QUIRE_ASSIGN_OR_RETURN(texts.more_templates, ReadMoreTemplates(folder));
   return texts;
 }
 

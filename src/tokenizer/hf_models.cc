@@ -1,11 +1,16 @@
 #include "tokenizer/hf_models.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/strings.h"
+#include "formats/json.h"
 #include "tokenizer/bpe.h"
+#include "tokenizer/json_cursor.h"
 #include "tokenizer/unigram.h"
 #include "tokenizer/wordpiece.h"
 
@@ -13,64 +18,95 @@ namespace quire {
 
 namespace {
 
-// {"piece": id, …}
-Status ReadVocabulary(const Json& config, Vocabulary& vocabulary) {
-  const Json* vocab = config.Find("vocab");
-  if (vocab == nullptr || !vocab->is_object()) {
-    return InvalidArgument("vocab: must be an object of pieces and ids");
-  }
-  std::size_t num_bytes = 0;
-  for (const auto& [piece, id] : vocab->object()) num_bytes += piece.size();
-  vocabulary.Reserve(vocab->object().size(), num_bytes);
-  for (const auto& [piece, id] : vocab->object()) {
-    if (!id.is_int() || id.integer() < 0 || id.integer() > kMaxTokenId) {
-      return InvalidArgument(StrCat("vocab: the id of \"", Printable(piece),
-                                    "\" must be an integer from 0 to ", kMaxTokenId));
+// The model section: its large members as text, the rest as a tree.
+struct ModelSection {
+  Json config;
+  std::string_view vocab, merges;  // empty: absent
+};
+
+Result<ModelSection> SplitModel(std::string_view section) {
+  QUIRE_ASSIGN_OR_RETURN(const auto members, SplitObject(section));
+  ModelSection out;
+  JsonObject rest;
+  for (const auto& [name, text] : members) {
+    if (name == "vocab") {
+      out.vocab = text;
+    } else if (name == "merges") {
+      out.merges = text;
+    } else {
+      QUIRE_ASSIGN_OR_RETURN(Json value, ParseJson(text));
+      rest.emplace_back(name, std::move(value));
     }
-    QUIRE_RETURN_IF_ERROR(vocabulary.AddOrMove(piece, static_cast<TokenId>(id.integer())));
   }
-  return {};
+  out.config = Json(std::move(rest));
+  return out;
+}
+
+// {"piece": id, …}
+Status ReadVocabulary(std::string_view text, Vocabulary& vocabulary) {
+  JsonCursor cursor(text);
+  const auto fault = [&](std::string_view wanted) {
+    return InvalidArgument(StrCat("vocab: ", wanted, ", at byte ", cursor.position()));
+  };
+  if (!cursor.Consume('{')) return fault("must be an object of pieces and ids");
+  vocabulary.Reserve(text.size() / 24, text.size() / 2);
+  if (cursor.Consume('}')) return {};
+  std::string piece;
+  do {
+    std::int64_t id = 0;
+    if (!cursor.ReadString(piece) || !cursor.Consume(':')) return fault("must hold pieces and ids");
+    if (!cursor.ReadInteger(id) || id < 0 || id > kMaxTokenId) {
+      return fault(StrCat("the id of \"", Printable(piece), "\" must be an integer from 0 to ",
+                          kMaxTokenId));
+    }
+    QUIRE_RETURN_IF_ERROR(vocabulary.AddOrMove(piece, static_cast<TokenId>(id)));
+  } while (cursor.Consume(','));
+  return cursor.Consume('}') && cursor.AtEnd() ? Status() : fault("must be an object");
 }
 
 // "left right" or ["left", "right"].
-Result<std::pair<std::string_view, std::string_view>> ReadMerge(const Json& merge) {
-  if (merge.is_string()) {
-    const std::string_view text = merge.string();
-    const std::size_t blank = text.find(' ');
-    if (blank != std::string_view::npos && text.find(' ', blank + 1) == std::string_view::npos) {
-      return std::pair(text.substr(0, blank), text.substr(blank + 1));
-    }
-  } else if (merge.is_array() && merge.array().size() == 2 && merge.array()[0].is_string() &&
-             merge.array()[1].is_string()) {
-    return std::pair(std::string_view(merge.array()[0].string()),
-                     std::string_view(merge.array()[1].string()));
+bool ReadMerge(JsonCursor& cursor, std::string& left, std::string& right) {
+  if (cursor.Consume('[')) {
+    return cursor.ReadString(left) && cursor.Consume(',') && cursor.ReadString(right) &&
+           cursor.Consume(']');
   }
-  return InvalidArgument("merges: each must be two pieces");
+  if (!cursor.ReadString(left)) return false;
+  right.clear();
+  if (left.starts_with("#version")) return true;
+  const std::size_t blank = left.find(' ');
+  if (blank == std::string::npos || left.find(' ', blank + 1) != std::string::npos) return false;
+  right = left.substr(blank + 1);
+  left.resize(blank);
+  return true;
 }
 
-Result<std::unique_ptr<const PairRules>> ReadMerges(const Json& config,
+Result<std::unique_ptr<const PairRules>> ReadMerges(std::string_view text,
                                                     const Vocabulary& vocabulary,
                                                     std::size_t prefix_bytes) {
-  const Json* merges = config.Find("merges");
-  if (merges == nullptr || !merges->is_array()) return InvalidArgument("merges: must be an array");
-  auto rules = std::make_unique<PairRules>(merges->array().size());
+  JsonCursor cursor(text);
+  if (!cursor.Consume('[')) return InvalidArgument("merges: must be an array");
+  auto rules = std::make_unique<PairRules>(static_cast<std::size_t>(vocabulary.num_pieces()));
+  if (cursor.Consume(']')) return std::unique_ptr<const PairRules>(std::move(rules));
   std::uint32_t rank = 0;
-  std::string joined;
-  for (const Json& merge : merges->array()) {
-    if (merge.is_string() && merge.string().starts_with("#version")) continue;
-    QUIRE_ASSIGN_OR_RETURN(const auto parts, ReadMerge(merge));
-    joined = parts.first;
-    joined += parts.second.substr(std::min(prefix_bytes, parts.second.size()));
-    const TokenId left = vocabulary.Find(parts.first);
-    const TokenId right = vocabulary.Find(parts.second);
+  std::string left_text, right_text, joined;
+  do {
+    if (!ReadMerge(cursor, left_text, right_text)) {
+      return InvalidArgument(StrCat("merges: number ", rank, " must be two pieces"));
+    }
+    if (right_text.empty() && left_text.starts_with("#version")) continue;
+    joined = left_text;
+    joined.append(right_text, std::min(prefix_bytes, right_text.size()), std::string::npos);
+    const TokenId left = vocabulary.Find(left_text);
+    const TokenId right = vocabulary.Find(right_text);
     const TokenId whole = vocabulary.Find(joined);
     if (left == kNoToken || right == kNoToken || whole == kNoToken) {
-      return InvalidArgument(StrCat("merges: number ", rank, ", \"", Printable(parts.first),
-                                    "\" and \"", Printable(parts.second),
+      return InvalidArgument(StrCat("merges: number ", rank, ", \"", Printable(left_text),
+                                    "\" and \"", Printable(right_text),
                                     "\", has a piece that is not in the vocabulary"));
     }
     rules->Add(left, right, {rank++, whole});
-  }
+  } while (cursor.Consume(','));
+  if (!cursor.Consume(']') || !cursor.AtEnd()) return InvalidArgument("merges: must be an array");
   return std::unique_ptr<const PairRules>(std::move(rules));
 }
 
@@ -78,11 +114,12 @@ Result<std::string> OptionalString(const Json& config, std::string_view name) {
   return StringOr(config, name, std::string());
 }
 
-Status ReadBpe(const Json& config, TokenizerBuilder& builder) {
+Status ReadBpe(const ModelSection& section, TokenizerBuilder& builder) {
+  const Json& config = section.config;
   Pipeline& pipeline = builder.pipeline();
   QUIRE_ASSIGN_OR_RETURN(const double dropout, NumberOr(config, "dropout", 0.0));
   if (dropout != 0) return Unimplemented(StrCat("dropout: must be 0, got ", dropout));
-  QUIRE_RETURN_IF_ERROR(ReadVocabulary(config, pipeline.vocabulary));
+  QUIRE_RETURN_IF_ERROR(ReadVocabulary(section.vocab, pipeline.vocabulary));
   BpeOptions options;
   if (const Json* unk = config.Find("unk_token"); unk != nullptr && unk->is_string()) {
     options.unk_token = unk->string();
@@ -101,28 +138,57 @@ Status ReadBpe(const Json& config, TokenizerBuilder& builder) {
   options.is_byte_level = pipeline.model_takes_bytes;
   QUIRE_ASSIGN_OR_RETURN(
       std::unique_ptr<const PairRules> rules,
-      ReadMerges(config, pipeline.vocabulary, options.continuing_subword_prefix.size()));
+      ReadMerges(section.merges, pipeline.vocabulary, options.continuing_subword_prefix.size()));
   pipeline.model =
       std::make_unique<BpeModel>(pipeline.vocabulary, std::move(rules), std::move(options));
   return {};
 }
 
-Status ReadUnigram(const Json& config, TokenizerBuilder& builder) {
-  Pipeline& pipeline = builder.pipeline();
-  const Json* vocab = config.Find("vocab");
-  if (vocab == nullptr || !vocab->is_array()) {
-    return InvalidArgument("vocab: must be an array of pieces and scores");
+// A score as the original reads it: its JSON reader takes the digits as an integer, rounded to a
+// double, and divides by a power of ten, which may be off by one bit. Ties between ways to cut a
+// text hang on that.
+double AsOriginalReads(double value) {
+  char buffer[40];
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
+  std::uint64_t digits = 0;
+  int exponent = 0;
+  bool has_point = false;
+  const char* at = buffer;
+  for (; at != end.ptr && *at != 'e'; ++at) {
+    if (*at == '.') has_point = true;
+    if (*at < '0' || *at > '9') continue;
+    digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+    exponent -= has_point;
   }
+  if (at == end.ptr) return value;  // no number
+  const char* power = at + (at[1] == '+' ? 2 : 1);
+  int scale = 0;
+  std::from_chars(power, end.ptr, scale);
+  exponent += scale;
+  if (exponent < -300 || exponent > 300) return value;
+  const double magnitude = exponent < 0 ? static_cast<double>(digits) / std::pow(10.0, -exponent)
+                                        : static_cast<double>(digits) * std::pow(10.0, exponent);
+  return std::signbit(value) ? -magnitude : magnitude;
+}
+
+Status ReadUnigram(const ModelSection& section, TokenizerBuilder& builder) {
+  const Json& config = section.config;
+  Pipeline& pipeline = builder.pipeline();
   std::vector<double> scores;
   std::vector<TokenId> ids;
-  for (const Json& entry : vocab->array()) {
-    if (!entry.is_array() || entry.array().size() != 2 || !entry.array()[0].is_string() ||
-        !entry.array()[1].is_number()) {
+  JsonCursor cursor(section.vocab);
+  if (!cursor.Consume('[')) return InvalidArgument("vocab: must be an array of pieces and scores");
+  std::string piece;
+  for (bool is_first = true; !cursor.Consume(']'); is_first = false) {
+    double score = 0;
+    if ((!is_first && !cursor.Consume(',')) || !cursor.Consume('[') || !cursor.ReadString(piece) ||
+        !cursor.Consume(',') || !cursor.ReadNumber(score) || !cursor.Consume(']')) {
       return InvalidArgument(StrCat("vocab: entry ", ids.size(), " must be a piece and a score"));
     }
     ids.push_back(static_cast<TokenId>(ids.size()));
-    scores.push_back(entry.array()[1].number());
-    QUIRE_RETURN_IF_ERROR(pipeline.vocabulary.AddOrMove(entry.array()[0].string(), ids.back()));
+    scores.push_back(AsOriginalReads(score));
+    QUIRE_RETURN_IF_ERROR(pipeline.vocabulary.AddOrMove(piece, ids.back()));
   }
   UnigramOptions options;
   QUIRE_ASSIGN_OR_RETURN(const std::int64_t unk_id, IntOr(config, "unk_id", kNoToken));
@@ -137,9 +203,10 @@ Status ReadUnigram(const Json& config, TokenizerBuilder& builder) {
   return {};
 }
 
-Status ReadWordPiece(const Json& config, TokenizerBuilder& builder) {
+Status ReadWordPiece(const ModelSection& section, TokenizerBuilder& builder) {
+  const Json& config = section.config;
   Pipeline& pipeline = builder.pipeline();
-  QUIRE_RETURN_IF_ERROR(ReadVocabulary(config, pipeline.vocabulary));
+  QUIRE_RETURN_IF_ERROR(ReadVocabulary(section.vocab, pipeline.vocabulary));
   WordPieceOptions options;
   QUIRE_ASSIGN_OR_RETURN(options.unk_token, StringOr(config, "unk_token", "[UNK]"));
   QUIRE_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
@@ -156,9 +223,10 @@ Status ReadWordPiece(const Json& config, TokenizerBuilder& builder) {
   return {};
 }
 
-Status ReadWordLevel(const Json& config, TokenizerBuilder& builder) {
+Status ReadWordLevel(const ModelSection& section, TokenizerBuilder& builder) {
+  const Json& config = section.config;
   Pipeline& pipeline = builder.pipeline();
-  QUIRE_RETURN_IF_ERROR(ReadVocabulary(config, pipeline.vocabulary));
+  QUIRE_RETURN_IF_ERROR(ReadVocabulary(section.vocab, pipeline.vocabulary));
   QUIRE_ASSIGN_OR_RETURN(std::string unk, StringOr(config, "unk_token", "<unk>"));
   builder.SetUnk(pipeline.Find(unk));
   pipeline.model = std::make_unique<WordLevelModel>(pipeline.vocabulary, std::move(unk));
@@ -166,11 +234,12 @@ Status ReadWordLevel(const Json& config, TokenizerBuilder& builder) {
 }
 
 // Old files lack the type; what else stands there tells it.
-std::string TypeOf(const Json& config) {
+std::string TypeOf(const ModelSection& section) {
+  const Json& config = section.config;
   if (const Json* type = config.Find("type"); type != nullptr && type->is_string()) {
     return type->string();
   }
-  if (config.Find("merges") != nullptr) return "BPE";
+  if (!section.merges.empty()) return "BPE";
   if (config.Find("max_input_chars_per_word") != nullptr) return "WordPiece";
   if (config.Find("unk_id") != nullptr) return "Unigram";
   return "WordLevel";
@@ -178,14 +247,14 @@ std::string TypeOf(const Json& config) {
 
 }  // namespace
 
-Status ReadModel(const Json& config, TokenizerBuilder& builder) {
-  if (!config.is_object()) return InvalidArgument("must be an object");
-  const std::string type = TypeOf(config);
+Status ReadModel(std::string_view text, TokenizerBuilder& builder) {
+  QUIRE_ASSIGN_OR_RETURN(const ModelSection section, SplitModel(text));
+  const std::string type = TypeOf(section);
   builder.description().model = type;
-  if (type == "BPE") return ReadBpe(config, builder);
-  if (type == "Unigram") return ReadUnigram(config, builder);
-  if (type == "WordPiece") return ReadWordPiece(config, builder);
-  if (type == "WordLevel") return ReadWordLevel(config, builder);
+  if (type == "BPE") return ReadBpe(section, builder);
+  if (type == "Unigram") return ReadUnigram(section, builder);
+  if (type == "WordPiece") return ReadWordPiece(section, builder);
+  if (type == "WordLevel") return ReadWordLevel(section, builder);
   return Unimplemented(StrCat("type: unknown model \"", Printable(type), "\""));
 }
 

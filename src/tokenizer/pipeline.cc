@@ -15,11 +15,19 @@ constexpr std::size_t kMaxPooledBytes = std::size_t{4} << 20;  // of text; more 
 
 Status Pipeline::Encode(std::string_view text, bool parse_special, bool is_start,
                         EncodeScratch& scratch, std::vector<TokenId>& out) const {
+  constexpr std::size_t kCheckpointBytes = 256;  // at least so far apart
   std::vector<AddedSplit>& splits = scratch.plain_splits;
+  std::vector<Checkpoint>& checkpoints = scratch.checkpoints;
+  checkpoints.clear();
   added.Split(text, false, parse_special, splits);
   for (const AddedSplit& split : splits) {
     if (split.token_idx >= 0) {
-      out.push_back(added.tokens()[split.token_idx].id);
+      const AddedToken& token = added.tokens()[split.token_idx];
+      out.push_back(token.id);
+      const std::size_t last = checkpoints.empty() ? 0 : checkpoints.back().offset;
+      if (!token.strips_right && split.end >= last + kCheckpointBytes) {
+        checkpoints.push_back({split.end, out.size()});
+      }
       continue;
     }
     QUIRE_RETURN_IF_ERROR(EncodeSegment(text.substr(split.begin, split.end - split.begin),
@@ -61,6 +69,13 @@ Status Pipeline::EncodePieces(EncodeScratch& scratch, std::vector<TokenId>& out)
     QUIRE_RETURN_IF_ERROR(model->Encode(pieces.View(piece), scratch.model, out));
   }
   return {};
+}
+
+bool Pipeline::CanCutAtTokens() const {
+  return !added.plain_matcher().empty() &&
+         std::none_of(added.tokens().begin(), added.tokens().end(), [](const AddedToken& token) {
+           return token.is_single_word && !token.is_normalized;
+         });
 }
 
 int Pipeline::id_end() const {

@@ -15,6 +15,7 @@
 #include "tokenizer/pieces.h"
 #include "tokenizer/post_processors.h"
 #include "tokenizer/pre_tokenizers.h"
+#include "tokenizer/prefix_cache.h"
 #include "tokenizer/vocabulary.h"
 
 namespace quire {
@@ -24,6 +25,7 @@ struct EncodeScratch {
   ModelScratch model;
   Pieces pieces;
   std::vector<AddedSplit> plain_splits, normalized_splits;
+  std::vector<Checkpoint> checkpoints;  // of the last text; offsets in it
 };
 
 // Immutable once loaded; any thread.
@@ -36,6 +38,9 @@ struct Pipeline {
   bool model_takes_bytes = false;  // pieces go to it without the stand-ins of bytes
   PostProcessor post;
   DecoderChain decoder;
+
+  // Whether a text can be cut behind any added token without a change to the ids of its parts.
+  bool CanCutAtTokens() const;
 
   // Appends the ids of `text`, valid UTF-8, without the post-processor's. `is_start`: it is the
   // beginning of the whole input.
@@ -57,6 +62,7 @@ struct Pipeline {
 
 // The pool of working memory of a tokenizer; any thread.
 struct TokenizerMemory {
+  PrefixCache prefixes;
   Mutex mutex;
   std::vector<std::unique_ptr<EncodeScratch>> free QUIRE_GUARDED_BY(mutex);
 };

@@ -82,10 +82,12 @@ class StripStage final : public LinkedStage {
   std::string tail_;  // held back: what would be stripped if the token ended here
 };
 
+// In a stream a text that comes in parts is given out at once, so a match over two of its parts is
+// not seen: the original does not wait either.
 class ReplaceStage final : public LinkedStage {
  public:
-  ReplaceStage(DecodeStage& next, const std::string& from, const std::string& to)
-      : LinkedStage(next), from_(from), to_(to) {}
+  ReplaceStage(DecodeStage& next, const std::string& from, const std::string& to, bool is_stream)
+      : LinkedStage(next), from_(from), to_(to), is_stream_(is_stream) {}
 
   void Push(const TokenPart& part) override {
     if (part.is_start && part.is_end) {
@@ -105,6 +107,7 @@ class ReplaceStage final : public LinkedStage {
   // Bytes at the end that may begin a match.
   std::size_t HeldBytes() const {
     if (from_.empty()) return held_.size();
+    if (is_stream_) return 0;
     for (std::size_t size = std::min(from_.size() - 1, held_.size()); size > 0; --size) {
       if (std::string_view(held_).ends_with(std::string_view(from_).substr(0, size))) return size;
     }
@@ -113,6 +116,7 @@ class ReplaceStage final : public LinkedStage {
 
   const std::string& from_;
   const std::string& to_;
+  bool is_stream_;
   std::string held_;
 };
 
@@ -253,8 +257,9 @@ class StripDecoder final : public Decoder {
 class ReplaceDecoder final : public Decoder {
  public:
   ReplaceDecoder(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
-  void MakeStages(std::vector<std::unique_ptr<DecodeStage>>& stages, bool) const override {
-    AddStage<ReplaceStage>(stages, from_, to_);
+  void MakeStages(std::vector<std::unique_ptr<DecodeStage>>& stages,
+                  bool is_stream) const override {
+    AddStage<ReplaceStage>(stages, from_, to_, is_stream);
   }
 
  private:

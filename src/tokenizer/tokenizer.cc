@@ -42,7 +42,9 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
   std::vector<TokenId> ids;
   const PostProcessor& post = pipeline_->post;
   if (options.add_special_tokens) ids = post.prefix;
-  {
+  if (caches_prefixes_ && options.parse_special && text.size() >= PrefixCache::kMinTextBytes) {
+    QUIRE_RETURN_IF_ERROR(EncodeCached(text, ids));
+  } else {
     BorrowedScratch scratch(*memory_);
     QUIRE_RETURN_IF_ERROR(pipeline_->Encode(text, options.parse_special, true, *scratch, ids));
   }
@@ -58,6 +60,35 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
   QUIRE_ASSIGN_OR_RETURN(Encoding whole,
                          untruncated.Process(std::move(sequences), options.add_special_tokens));
   return std::move(whole.ids);
+}
+
+// Appends the ids of `text`, those of its beginning from a text that was encoded before.
+Status Tokenizer::EncodeCached(std::string_view text, std::vector<TokenId>& out) const {
+  const auto lookahead = static_cast<std::size_t>(pipeline_->added.plain_matcher().longest_bytes());
+  PrefixCache::Entry entry;
+  std::size_t done = 0;
+  if (const auto hit = memory_->prefixes.Find(text, lookahead)) {
+    done = hit->checkpoint.offset;
+    const auto ids = hit->entry->ids.begin();
+    entry.ids.assign(ids, ids + static_cast<std::ptrdiff_t>(hit->checkpoint.num_ids));
+    for (const Checkpoint& checkpoint : hit->entry->checkpoints) {
+      if (checkpoint.offset <= done) entry.checkpoints.push_back(checkpoint);
+    }
+  }
+  const std::size_t num_known = entry.ids.size();
+  std::vector<TokenId> tail;
+  {
+    BorrowedScratch scratch(*memory_);
+    QUIRE_RETURN_IF_ERROR(pipeline_->Encode(text.substr(done), true, done == 0, *scratch, tail));
+    for (const Checkpoint& checkpoint : (*scratch).checkpoints) {
+      entry.checkpoints.push_back({done + checkpoint.offset, num_known + checkpoint.num_ids});
+    }
+  }
+  entry.ids.insert(entry.ids.end(), tail.begin(), tail.end());
+  out.insert(out.end(), entry.ids.begin(), entry.ids.end());
+  entry.text = text;
+  memory_->prefixes.Put(std::move(entry));
+  return {};
 }
 
 Result<Encoding> Tokenizer::EncodeFully(std::string_view text, std::optional<std::string_view> pair,

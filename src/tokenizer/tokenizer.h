@@ -31,19 +31,20 @@ struct DecodeOptions {
   bool spaces_between_special_tokens = true;
 };
 
-// The texts of the files beside a tokenizer.json; an empty text: there is no such file.
-struct HfTokenizerFiles {
-  std::string_view tokenizer_json;
-  std::string_view tokenizer_config_json;
-  std::string_view special_tokens_map_json;
-  std::string_view generation_config_json;
-  std::string_view chat_template_jinja;
-};
-
 // A chat template found beside a tokenizer; the one that is used by default is called "default".
 struct NamedTemplate {
   std::string name;
   std::string source;
+};
+
+// The texts of the files beside a tokenizer.json; an empty text: there is no such file.
+struct HfTokenizerFiles {
+  std::string_view tokenizer_json = {};
+  std::string_view tokenizer_config_json = {};
+  std::string_view special_tokens_map_json = {};
+  std::string_view generation_config_json = {};
+  std::string_view chat_template_jinja = {};
+  std::span<const NamedTemplate> more_templates = {};  // of additional_chat_templates/
 };
 
 // What `inspect` tells of a tokenizer.
@@ -96,7 +97,8 @@ class Tokenizer {
   // The ids of `text`, without truncation or padding. Invalid UTF-8 counts as U+FFFD, one for each
   // maximal part of a sequence. kInvalidArgument where the model has no token for a piece and no
   // unknown token; kResourceExhausted for a split pattern that runs into its match limit.
-  // Linear, or n log n for a long stretch without a split point.
+  // Linear, or n log n for a long stretch without a split point; a long text that goes on from one
+  // that was encoded lately costs what follows the last special token they share.
   Result<std::vector<TokenId>> Encode(std::string_view text,
                                       const EncodeOptions& options = {}) const;
 
@@ -158,9 +160,11 @@ class Tokenizer {
  private:
   friend class TokenizerBuilder;
   Tokenizer();
+  Status EncodeCached(std::string_view text, std::vector<TokenId>& out) const;
 
   std::unique_ptr<const Pipeline> pipeline_;
   std::unique_ptr<TokenizerMemory> memory_;
+  bool caches_prefixes_ = false;
   std::optional<TokenId> bos_id_, eos_id_, pad_id_, unk_id_;
   std::vector<TokenId> eos_ids_;
   bool add_bos_ = false;

@@ -59,6 +59,7 @@ std::shared_ptr<const Tokenizer> TokenizerBuilder::Build() {
   if (pipeline_->pre_tokenizer != nullptr && tokenizer_->description_.pre_tokenizer.empty()) {
     tokenizer_->description_.pre_tokenizer = pipeline_->pre_tokenizer->name();
   }
+  tokenizer_->caches_prefixes_ = pipeline_->CanCutAtTokens();
   tokenizer_->pipeline_ = std::move(pipeline_);
   return std::move(tokenizer_);
 }

@@ -35,7 +35,13 @@ void Vocabulary::Grow() {
   }
 }
 
-Status Vocabulary::Add(std::string_view piece, TokenId id) {
+Status Vocabulary::Add(std::string_view piece, TokenId id) { return AddPiece(piece, id, false); }
+
+Status Vocabulary::AddOrMove(std::string_view piece, TokenId id) {
+  return AddPiece(piece, id, true);
+}
+
+Status Vocabulary::AddPiece(std::string_view piece, TokenId id, bool moves) {
   if (id < 0 || id > kMaxTokenId) {
     return InvalidArgument(
         StrCat("token \"", Printable(piece), "\": id must be 0 to ", kMaxTokenId, ", got ", id));
@@ -64,13 +70,9 @@ Status Vocabulary::Add(std::string_view piece, TokenId id) {
   if (slots_[slot] == kNoToken) {
     slots_[slot] = id;
     ++num_pieces_;
+  } else if (moves) {
+    slots_[slot] = id;
   }
-  return {};
-}
-
-Status Vocabulary::AddOrMove(std::string_view piece, TokenId id) {
-  QUIRE_RETURN_IF_ERROR(Add(piece, id));
-  slots_[SlotOf(piece)] = id;
   return {};
 }
 

@@ -49,6 +49,7 @@ class Vocabulary {
     std::uint32_t start = kAbsent, length = 0;
   };
 
+  Status AddPiece(std::string_view piece, TokenId id, bool moves);
   void Grow();
   std::size_t SlotOf(std::string_view piece) const;
 

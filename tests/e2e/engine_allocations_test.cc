@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "allocations.h"
+#include "base/count_allocations.h"
 #include "engine/assemble.h"
 #include "engine/step_bench.h"
 #include "tiny_model.h"

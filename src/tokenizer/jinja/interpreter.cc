@@ -210,7 +210,7 @@ Result<Value> Interpreter::Attribute(const Value& object, const std::string& nam
     if (const Value* value = object.Find(name)) return *value;
   }
   if (name.starts_with("__")) {
-    return InvalidArgument(
+    return Value::Undefined(
         StrCat("access to attribute '", name, "' of '", TypeName(object), "' object is unsafe"));
   }
   return Value::Undefined(StrCat("'", TypeName(object), " object' has no attribute '", name, "'"));

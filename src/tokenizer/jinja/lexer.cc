@@ -73,19 +73,17 @@ class Lexer {
   Position PositionOf(std::size_t at) {
     if (at < counted_) {
       counted_ = 0;
-      line_ = 1;
-      column_ = 1;
+      place_ = {1, 1};
     }
     for (; counted_ < at && counted_ < source_.size(); ++counted_) {
-      const char c = source_[counted_];
-      if (c == '\n') {
-        ++line_;
-        column_ = 1;
-      } else if ((c & 0xC0) != 0x80) {  // the first byte of a code point
-        ++column_;
+      const auto byte = static_cast<unsigned char>(source_[counted_]);
+      if (byte == '\n') {
+        place_ = {place_.line + 1, 1};
+      } else if ((byte & 0xC0) != 0x80) {
+        ++place_.column;
       }
     }
-    return {line_, column_};
+    return place_;
   }
 
   void Push(Token::Kind kind, std::string text, std::size_t at) {
@@ -109,8 +107,7 @@ class Lexer {
   std::size_t at_ = 0;
   bool at_line_start_ = true;
   std::size_t counted_ = 0;
-  int line_ = 1;
-  int column_ = 1;
+  Position place_{1, 1};  // of the byte counted_
   std::vector<char> brackets_;
 };
 

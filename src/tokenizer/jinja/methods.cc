@@ -433,11 +433,6 @@ constexpr Named kDictMethods[] = {{"get", DictGet},
                                   {"values", DictView<1>},
                                   {"items", DictView<2>},
                                   {"copy", CopySelf}};
-// What would change a value that others share.
-constexpr std::string_view kRefused[] = {"append", "clear",      "extend",  "insert",
-                                         "pop",    "remove",     "reverse", "sort",
-                                         "update", "setdefault", "popitem", "__setitem__"};
-
 class BoundMethod final : public Callable {
  public:
   BoundMethod(Value self, const Named& named) : self_(std::move(self)), named_(named) {}
@@ -453,17 +448,7 @@ class BoundMethod final : public Callable {
   const Named& named_;
 };
 
-class RefusedMethod final : public Callable {
- public:
-  explicit RefusedMethod(std::string name) : name_(std::move(name)) {}
-  Result<Value> Call(Interpreter&, const Arguments&) override {
-    return InvalidArgument(StrCat("access to attribute '", name_, "' is unsafe"));
-  }
-
- private:
-  std::string name_;
-};
-
+// Methods that would change a value that others share are not there at all.
 template <std::size_t kSize>
 const Named* FindNamed(const Named (&table)[kSize], std::string_view name) {
   const Named* found =
@@ -501,12 +486,6 @@ std::optional<Value> FindMethod(const Value& object, const std::string& name) {
   }
   if (found != nullptr) {
     return Value::Function(std::make_shared<BoundMethod>(object, *found), object.nesting() + 1);
-  }
-  const bool changes = object.Is(Kind::kList) || object.Is(Kind::kDict);
-  if (changes && std::find(std::begin(kRefused), std::end(kRefused), name) != std::end(kRefused)) {
-    // A key of the name is what a dict's attribute means then.
-    if (object.Is(Kind::kDict) && object.Find(name) != nullptr) return std::nullopt;
-    return Value::Function(std::make_shared<RefusedMethod>(name));
   }
   return std::nullopt;
 }

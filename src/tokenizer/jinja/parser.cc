@@ -33,6 +33,7 @@ bool Parser::ParseBlock(Block& out, std::initializer_list<std::string_view> ends
   const Deeper deeper(*this);
   if (deeper.is_too_deep()) return Fail("blocks nested too deeply");
   while (current().kind != TokenKind::kEnd) {
+    num_steps_ = 0;
     if (current().kind == TokenKind::kText) {
       out.push_back(MakeStmt(StmtKind::kText));
       out.back()->name = current().text;

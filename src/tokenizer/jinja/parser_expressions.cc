@@ -63,8 +63,13 @@ ExprPtr Parser::Make(ExprKind kind) const {
   return expr;
 }
 
-ExprPtr Parser::Binary(std::string op, ExprPtr left, ExprPtr right) const {
-  if (left == nullptr || right == nullptr) return nullptr;
+bool Parser::CountStep() {
+  if (++num_steps_ <= kMaxSteps) return true;
+  return Fail(StrCat("more than ", kMaxSteps, " operators in one tag"));
+}
+
+ExprPtr Parser::Binary(std::string op, ExprPtr left, ExprPtr right) {
+  if (left == nullptr || right == nullptr || !CountStep()) return nullptr;
   auto expr = std::make_unique<Expr>();
   expr->kind = ExprKind::kBinary;
   expr->at = left->at;
@@ -83,6 +88,7 @@ ExprPtr Parser::ParseExpression(bool with_condition) {
 ExprPtr Parser::ParseCondition() {
   ExprPtr value = ParseOr();
   while (value != nullptr && SkipName("if")) {
+    if (!CountStep()) return nullptr;
     ExprPtr expr = Make(ExprKind::kCondition);
     ++num_conditions_;
     ExprPtr test = ParseOr();
@@ -307,6 +313,7 @@ ExprPtr Parser::ParseDict() {
 
 ExprPtr Parser::ParsePostfix(ExprPtr expr) {
   while (expr != nullptr) {
+    if (!CountStep()) return nullptr;
     if (IsOperator(".") || IsOperator("[")) {
       expr = ParseSubscript(std::move(expr));
     } else if (IsOperator("(")) {
@@ -320,6 +327,7 @@ ExprPtr Parser::ParsePostfix(ExprPtr expr) {
 
 ExprPtr Parser::ParseFilters(ExprPtr expr) {
   while (expr != nullptr) {
+    if (!CountStep()) return nullptr;
     if (IsOperator("|")) {
       expr = ParseFilter(std::move(expr), false);
     } else if (IsName("is")) {
@@ -351,6 +359,7 @@ bool Parser::ParseDottedName(std::string& out) {
 // One or more filters; `is_inline`: the first without its bar.
 ExprPtr Parser::ParseFilter(ExprPtr expr, bool is_inline) {
   while (is_inline || IsOperator("|")) {
+    if (!CountStep()) return nullptr;
     if (!is_inline) Next();
     is_inline = false;
     ExprPtr filter = Make(ExprKind::kFilter);

@@ -23,6 +23,8 @@ class Parser {
 
  private:
   static constexpr int kMaxDepth = 120;  // nested expressions and blocks
+  // Operators, filters and subscripts of one tag: bounds how deep its tree can get by chaining.
+  static constexpr int kMaxSteps = 5000;
 
   // Statements (parser.cc).
   bool ParseBlock(Block& out, std::initializer_list<std::string_view> ends);
@@ -89,7 +91,8 @@ class Parser {
   Failure FailAt(std::string message, Position at);
   std::string Describe() const;  // the current token
   ExprPtr Make(ExprKind kind) const;
-  ExprPtr Binary(std::string op, ExprPtr left, ExprPtr right) const;
+  ExprPtr Binary(std::string op, ExprPtr left, ExprPtr right);
+  bool CountStep();
   StmtPtr MakeStmt(StmtKind kind) const;
 
   // Counts nesting for the length of a scope.
@@ -110,6 +113,7 @@ class Parser {
   SyntaxError& error_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  int num_steps_ = 0;          // of the current tag
   int num_loops_ = 0;          // loops around the current place, inside the same macro
   int num_conditions_ = 0;     // ifs around it: unknown filters in them fail only when met
   std::vector<Stmt*> macros_;  // around the current place

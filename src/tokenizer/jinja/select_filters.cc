@@ -18,7 +18,11 @@ Arguments After(const Arguments& arguments, std::size_t count) {
   return out;
 }
 
+// The original looks at neither the items nor the arguments of what is false.
+Value Nothing() { return Value::List({}, Kind::kIterator); }
+
 Result<Value> Map(const FilterCall& call) {
+  if (!IsTrue(call.input)) return Nothing();
   QUIRE_ASSIGN_OR_RETURN(const Items items, call.Iterate());
   const Value* attribute = call.arguments.Named("attribute");
   const Value* fallback = call.arguments.Named("default");
@@ -44,6 +48,7 @@ Result<Value> Map(const FilterCall& call) {
 // select, reject, selectattr and rejectattr.
 template <bool kKeeps, bool kByAttribute>
 Result<Value> Select(const FilterCall& call) {
+  if (!IsTrue(call.input)) return Nothing();
   QUIRE_ASSIGN_OR_RETURN(const Items items, call.Iterate());
   constexpr std::size_t kFirst = kByAttribute ? 1 : 0;
   const Value* attribute = kByAttribute ? call.Argument(0, "") : nullptr;

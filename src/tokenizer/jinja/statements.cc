@@ -260,6 +260,10 @@ Status Interpreter::Assign(const Expr& target, Value value, Scope& scope) {
     if (found == nullptr || !found->Is(Kind::kNamespace)) {
       return InvalidArgument("cannot assign attribute on non-namespace object");
     }
+    if (target.ops[0].starts_with('_')) {
+      return InvalidArgument(StrCat(
+          "attributes of a namespace may not begin with an underscore, got '", target.ops[0], "'"));
+    }
     for (auto& [name, old] : found->names()) {
       if (name == target.ops[0]) {
         old = std::move(value);

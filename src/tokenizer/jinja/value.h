@@ -117,8 +117,10 @@ class Value {
  private:
   Kind kind_ = Kind::kUndefined;
   int nesting_ = 0;
-  Int int_ = 0;
-  double float_ = 0;
+  union {
+    Int int_ = 0;
+    double float_;  // of kFloat
+  };
   std::shared_ptr<const void> data_;  // of the kind's own struct
 };
 

@@ -1,0 +1,146 @@
+#include "tokenizer/chat_template.h"
+
+#include <chrono>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+
+namespace quire {
+namespace {
+
+Json Chat(std::initializer_list<std::pair<const char*, const char*>> messages) {
+  JsonArray array;
+  for (const auto& [role, content] : messages) {
+    array.push_back(JsonObject{{"role", Json(role)}, {"content", Json(content)}});
+  }
+  return array;
+}
+
+constexpr std::string_view kPlain =
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}";
+
+TEST(ChatTemplate, RendersMessagesAndTheGenerationPrompt) {
+  const auto chat = ChatTemplate::Parse(kPlain);
+  ASSERT_TRUE(chat.ok());
+  ChatInputs inputs;
+  inputs.messages = Chat({{"user", "Hi"}, {"assistant", "Hello"}});
+  EXPECT_EQ(*chat->Render(inputs), "<user>Hi\n<assistant>Hello\n");
+  inputs.add_generation_prompt = true;
+  EXPECT_EQ(*chat->Render(inputs), "<user>Hi\n<assistant>Hello\n<assistant>");
+}
+
+TEST(ChatTemplate, ContinuesTheFinalMessage) {
+  const auto chat = ChatTemplate::Parse(kPlain);
+  ChatInputs inputs;
+  inputs.messages = Chat({{"user", "Count"}, {"assistant", "one, "}});
+  inputs.continue_final_message = true;
+  EXPECT_EQ(*chat->Render(inputs), "<user>Count\n<assistant>one, ");
+  inputs.messages = Json(JsonArray());
+  EXPECT_FALSE(chat->Render(inputs).ok());
+}
+
+TEST(ChatTemplate, TellsWhereASyntaxErrorIs) {
+  TemplateError error;
+  EXPECT_FALSE(ChatTemplate::Parse("line one\n  {{ 1 + }}", &error).ok());
+  EXPECT_EQ(error.line, 2);
+  EXPECT_EQ(error.column, 10);
+  EXPECT_NE(error.status.message().find("line 2, column 10"), std::string::npos);
+}
+
+TEST(ChatTemplate, TellsWhereARenderingFails) {
+  const auto chat = ChatTemplate::Parse("ok\n{{ messages.x.y }}");
+  TemplateError error;
+  EXPECT_FALSE(chat->Render({}, &error).ok());
+  EXPECT_EQ(error.line, 2);
+  EXPECT_FALSE(error.is_raised);
+}
+
+TEST(ChatTemplate, ARefusalCarriesTheTemplatesOwnWords) {
+  const auto chat = ChatTemplate::Parse("{{ raise_exception('roles must alternate') }}");
+  TemplateError error;
+  const auto text = chat->Render({}, &error);
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.status().message(), "roles must alternate");
+  EXPECT_TRUE(error.is_raised);
+}
+
+TEST(ChatTemplate, KnowsWhichVariablesItReads) {
+  const auto chat = ChatTemplate::Parse("{{ tools }}{% if enable_thinking %}x{% endif %}");
+  EXPECT_TRUE(chat->Uses("tools"));
+  EXPECT_TRUE(chat->Uses("enable_thinking"));
+  EXPECT_FALSE(chat->Uses("documents"));
+}
+
+TEST(ChatTemplate, KnowsWhetherItLooksAtContentParts) {
+  EXPECT_FALSE(ChatTemplate::Parse(kPlain)->WantsContentParts());
+  EXPECT_TRUE(ChatTemplate::Parse("{% for m in messages %}{% if m.content is string %}a{% endif %}"
+                                  "{% endfor %}")
+                  ->WantsContentParts());
+  EXPECT_TRUE(ChatTemplate::Parse(
+                  "{% for m in messages %}{% for p in m['content'] %}a{% endfor %}{% endfor %}")
+                  ->WantsContentParts());
+}
+
+// Each would run or grow without end.
+TEST(ChatTemplate, HostileTemplatesEndQuickly) {
+  const std::string_view templates[] = {
+      "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+      "{% set ns = namespace(s='xxxxxxxxxxxxxxxx') %}{% for i in range(1000) %}"
+      "{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+      "{{ 'x' * 10000000000 }}",
+      "{{ [1] * 10000000000 }}",
+      "{% macro m(x) %}{{ m(x) }}{% endmacro %}{{ m(1) }}",
+      "{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+      "{% set ns = namespace(x=[]) %}{% for i in range(100000) %}{% set ns.x = [ns.x] %}"
+      "{% endfor %}{{ ns.x }}",
+      "{{ '%1000000000d' % 1 }}{{ 'x'.center(1000000000) }}",
+      "{{ 'ab'.replace('', 'xxxxxxxxxxxxxxxx' * 1000000) }}",
+      "{{ 9 ** 9 ** 9 ** 9 }}",
+      "{% set ns = namespace() %}{% set ns.ns = [ns] %}{{ ns }}{{ ns.ns }}",
+  };
+  for (const std::string_view source : templates) {
+    const auto chat = ChatTemplate::Parse(source);
+    ASSERT_TRUE(chat.ok()) << source;
+    const auto start = std::chrono::steady_clock::now();
+    const auto text = chat->Render({});
+    const auto took = std::chrono::steady_clock::now() - start;
+    // Generous: machines under test are busy, and sanitizers slow.
+    EXPECT_LT(took, std::chrono::milliseconds(1500)) << source;
+    if (text.ok()) {
+      EXPECT_LT(text->size(), 4096u) << source;
+    }
+  }
+}
+
+TEST(ChatTemplate, DeepNestingIsRefused) {
+  EXPECT_FALSE(ChatTemplate::Parse("{{ " + std::string(100'000, '(') + " }}").ok());
+  EXPECT_FALSE(ChatTemplate::Parse("{{ " + std::string(100'000, '-') + "1 }}").ok());
+  std::string blocks;
+  for (int i = 0; i < 10'000; ++i) blocks += "{% if x %}";
+  EXPECT_FALSE(ChatTemplate::Parse(blocks).ok());
+  std::string nots = "{{ ";
+  for (int i = 0; i < 100'000; ++i) nots += "not ";
+  EXPECT_FALSE(ChatTemplate::Parse(nots + "1 }}").ok());
+  std::string chain = "{{ x";
+  for (int i = 0; i < 100'000; ++i) chain += "|d";
+  const auto parsed = ChatTemplate::Parse(chain + " }}");
+  if (parsed.ok()) {
+    EXPECT_FALSE(parsed->Render({}).ok());
+  }
+}
+
+TEST(LocalTime, ReadsIsoTimes) {
+  const auto time = ParseLocalTime("2026-07-14T09:05:03.250");
+  ASSERT_TRUE(time.ok());
+  EXPECT_EQ(time->hour, 9);
+  EXPECT_EQ(time->microsecond, 250'000);
+  EXPECT_TRUE(ParseLocalTime("2026-07-14").ok());
+  EXPECT_FALSE(ParseLocalTime("14.07.2026").ok());
+  EXPECT_FALSE(ParseLocalTime("2026-13-01").ok());
+}
+
+}  // namespace
+}  // namespace quire

@@ -1,0 +1,45 @@
+// Reads the large parts of a tokenizer.json, vocabulary and merges, without a tree.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace quire {
+
+// Walks a JSON text, which must be valid UTF-8 and outlive it. Methods are false where the text is
+// not as they want it; the cursor then stands at the fault.
+class JsonCursor {
+ public:
+  explicit JsonCursor(std::string_view text) : text_(text) {}
+
+  bool Consume(char c);  // after white space; false: something else stands there
+  bool AtEnd();          // only white space is left
+  bool ReadString(std::string& out);
+  bool ReadInteger(std::int64_t& out);
+  bool ReadNumber(double& out);
+  // Passes over any value; nesting is bounded. What it passes over is not checked but for
+  // brackets and strings.
+  bool SkipValue(std::string_view& out);
+
+  char Peek();  // after white space; NUL at the end
+  std::size_t position() const { return at_; }
+
+ private:
+  void SkipSpace();
+  bool ReadEscape(std::string& out);
+  bool ReadHex(std::uint32_t& out);
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+// The members of an object, their values as they stand in the text; of two of one name the later
+// counts. kInvalidArgument where it is no object.
+Result<std::vector<std::pair<std::string, std::string_view>>> SplitObject(std::string_view text);
+
+}  // namespace quire

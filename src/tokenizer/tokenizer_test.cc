@@ -1,0 +1,232 @@
+#include "tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "tokenizer/byte_chars.h"
+#include "tokenizer/detokenizer.h"
+#include "tokenizer/utf8.h"
+
+namespace quire {
+namespace {
+
+// A byte-level tokenizer of 256 bytes, the merges given and some added tokens.
+std::string ByteLevelJson(const std::vector<std::pair<std::string, std::string>>& merges = {}) {
+  JsonObject vocab;
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string piece;
+    AppendUtf8(piece, kCharOfByte[byte]);
+    vocab.emplace_back(piece, Json(byte));
+  }
+  JsonArray list;
+  for (const auto& [left, right] : merges) {
+    const bool is_new = std::none_of(
+        vocab.begin(), vocab.end(), [&](const auto& known) { return known.first == left + right; });
+    if (is_new) vocab.emplace_back(left + right, Json(static_cast<int>(vocab.size())));
+    list.push_back(JsonArray{Json(left), Json(right)});
+  }
+  JsonArray added;
+  for (const char* text : {"<s>", "</s>", "<|end|>"}) {
+    added.push_back(
+        JsonObject{{"content", Json(text)}, {"special", Json(true)}, {"normalized", Json(false)}});
+  }
+  const Json root = JsonObject{
+      {"version", Json("1.0")},
+      {"added_tokens", Json(added)},
+      {"pre_tokenizer", JsonObject{{"type", Json("ByteLevel")},
+                                   {"add_prefix_space", Json(false)},
+                                   {"use_regex", Json(true)}}},
+      {"decoder", JsonObject{{"type", Json("ByteLevel")}}},
+      {"model", JsonObject{{"type", Json("BPE")}, {"vocab", Json(vocab)}, {"merges", Json(list)}}}};
+  return root.Dump();
+}
+
+std::shared_ptr<const Tokenizer> Load(const std::string& json, std::string_view config = "") {
+  const auto tokenizer =
+      Tokenizer::FromJson({.tokenizer_json = json, .tokenizer_config_json = config});
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  return *tokenizer;
+}
+
+std::vector<TokenId> BytesOf(std::string_view text) {
+  std::vector<TokenId> ids;
+  for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  return ids;
+}
+
+TEST(Detokenizer, ACharacterOverSeveralTokensComesWhole) {
+  const auto tokenizer = Load(ByteLevelJson());
+  for (const std::string text : {"\U0001F9EA ok", "\u20ac", "a\u00e9b"}) {
+    const std::vector<TokenId> ids = BytesOf(text);
+    IncrementalDetokenizer stream(*tokenizer);
+    std::string joined;
+    for (const TokenId id : ids) {
+      const std::string delta = stream.Append(id);
+      EXPECT_EQ(delta.find(kReplacementCharacter), std::string::npos);
+      joined += delta;
+    }
+    EXPECT_EQ(joined + stream.Finish(), text);
+    EXPECT_EQ(tokenizer->Decode(ids), text);
+  }
+}
+
+TEST(Detokenizer, ACutCharacterEndsBothWaysTheSame) {
+  const auto tokenizer = Load(ByteLevelJson());
+  const std::vector<TokenId> ids = BytesOf("a\xF0\x9F");
+  IncrementalDetokenizer stream(*tokenizer);
+  std::string joined;
+  for (const TokenId id : ids) joined += stream.Append(id);
+  EXPECT_EQ(joined, "a");
+  joined += stream.Finish();
+  EXPECT_EQ(joined, "a\uFFFD");
+  EXPECT_EQ(tokenizer->Decode(ids), joined);
+}
+
+TEST(Detokenizer, SpacePiecesKeepEverySpace) {
+  const std::string json =
+      R"({"model":{"type":"BPE","vocab":{"\u2581\u2581\u2581\u2581":0,".":1,"a":2,
+      "\u2581":3,"b":4},"merges":[]},"decoder":{"type":"Sequence","decoders":[
+      {"type":"Replace","pattern":{"String":"\u2581"},"content":" "},{"type":"ByteFallback"},
+      {"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]}})";
+  const auto tokenizer = Load(json);
+  for (const std::vector<TokenId>& ids :
+       {std::vector<TokenId>{0, 1}, std::vector<TokenId>{2, 3, 3, 3, 4}}) {
+    IncrementalDetokenizer stream(*tokenizer);
+    std::string joined;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      joined += stream.Append(ids[i]);
+      EXPECT_EQ(joined, tokenizer->Decode(std::span(ids).first(i + 1)));
+    }
+  }
+  EXPECT_EQ(tokenizer->Decode(std::vector<TokenId>{2, 3, 3, 3, 4}), "a   b");
+}
+
+TEST(Detokenizer, SkippedIdsLeaveTheirTextOut) {
+  const auto tokenizer = Load(ByteLevelJson());
+  IncrementalDetokenizer stream(*tokenizer);
+  for (const TokenId id : BytesOf("prompt")) stream.Skip(id);
+  EXPECT_EQ(stream.Append('x'), "x");
+}
+
+TEST(Tokenizer, IdsWithoutATokenDecodeToNothing) {
+  const auto tokenizer = Load(ByteLevelJson());
+  const std::vector<TokenId> ids = {'a', 5000, -1, 1 << 30, 'b'};
+  EXPECT_EQ(tokenizer->Decode(ids), "ab");
+  EXPECT_EQ(tokenizer->TokenText(5000), "");
+  EXPECT_EQ(tokenizer->TokenBytes(-7), "");
+  EXPECT_FALSE(tokenizer->is_special(1 << 30));
+}
+
+TEST(Tokenizer, SpecialTokensAreTextWhereTheyAreNotToBeParsed) {
+  const auto tokenizer =
+      Load(ByteLevelJson(), R"({"bos_token":"<s>","eos_token":{"content":"</s>"}})");
+  EXPECT_EQ(tokenizer->bos_id(), 256);
+  EXPECT_EQ(tokenizer->eos_ids(), std::vector<TokenId>{257});
+  EXPECT_EQ(*tokenizer->Encode("<s>a"), (std::vector<TokenId>{256, 'a'}));
+  EXPECT_EQ(*tokenizer->Encode("<s>a", {.parse_special = false}), BytesOf("<s>a"));
+  EXPECT_EQ(tokenizer->Decode(std::vector<TokenId>{256, 'a'}), "a");
+  EXPECT_EQ(tokenizer->Decode(std::vector<TokenId>{256, 'a'}, {.skip_special_tokens = false}),
+            "<s>a");
+}
+
+TEST(Tokenizer, NulAndInvalidBytesAreTaken) {
+  const auto tokenizer = Load(ByteLevelJson());
+  using namespace std::string_view_literals;
+  EXPECT_EQ(*tokenizer->Encode("a\0b"sv), BytesOf("a\0b"sv));
+  EXPECT_EQ(*tokenizer->Encode("a\xFF"), BytesOf("a\uFFFD"));
+}
+
+TEST(Tokenizer, TokenBytesAreWhatATokenStandsFor) {
+  const auto tokenizer = Load(ByteLevelJson({{"\u0120", "t"}}));
+  const auto id = tokenizer->Find("\u0120t");
+  ASSERT_TRUE(id);
+  EXPECT_EQ(tokenizer->TokenText(*id), "\u0120t");
+  EXPECT_EQ(tokenizer->TokenBytes(*id), " t");
+  EXPECT_EQ(tokenizer->TokenBytes(0xFF), "\xFF");
+  EXPECT_EQ(tokenizer->TokenBytes(259), "<|end|>");
+}
+
+TEST(Tokenizer, MergesThatGoRoundInACircleAreTaken) {
+  // "aa" + "a" and "a" + "aa" make the same piece, in both orders.
+  const auto tokenizer = Load(ByteLevelJson({{"a", "a"}, {"aa", "a"}, {"a", "aa"}}));
+  const auto ids = tokenizer->Encode(std::string(1001, 'a'));
+  ASSERT_TRUE(ids.ok());
+  EXPECT_EQ(tokenizer->Decode(*ids), std::string(1001, 'a'));
+}
+
+TEST(Tokenizer, TextsWithoutASplitPointTakeAboutLinearTime) {
+  const auto tokenizer = Load(ByteLevelJson({{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}}));
+  const auto time = [&](std::size_t size) {
+    const std::string text(size, 'a');
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(tokenizer->Encode(text).ok());
+    return std::chrono::steady_clock::now() - start;
+  };
+  time(10'000);
+  const auto small = time(50'000), large = time(800'000);
+  EXPECT_LT(large, small * 16 * 8);  // quadratic would be 256 times
+}
+
+TEST(Tokenizer, ATextThatGoesOnFromAnotherGetsTheSameIdsAsAlone) {
+  const std::string json = ByteLevelJson({{"a", "b"}, {"\u0120", "a"}, {"\u0120a", "b"}});
+  const auto warm = Load(json);
+  std::mt19937 random(3);
+  std::vector<std::string> chats = {""};
+  for (int round = 0; round < 300; ++round) {
+    // Goes on from any earlier chat, sometimes with its end changed.
+    std::string chat = chats[random() % chats.size()];
+    if (random() % 3 == 0)
+      chat.resize(chat.size() - std::min<std::size_t>(chat.size(), random() % 40));
+    for (int i = 0; i < 3; ++i) {
+      chat += random() % 2 == 0 ? "<s>" : "<|en";
+      for (std::size_t k = random() % 900; k > 0; --k) chat += "ab \n"[random() % 4];
+      chat += random() % 2 == 0 ? "<|end|>" : "</s";
+    }
+    chats.push_back(chat.substr(0, 20'000));
+    ASSERT_EQ(*warm->Encode(chats.back()), *Load(json)->Encode(chats.back())) << round;
+  }
+}
+
+TEST(Tokenizer, BrokenFilesAreRefusedWithTheFieldsName) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "tokenizer.json"},
+      {"[]", "object"},
+      {R"({"model":{"type":"BPE","vocab":{"a":-1},"merges":[]}})", "vocab"},
+      {R"({"model":{"type":"BPE","vocab":{"a":99999999},"merges":[]}})", "vocab"},
+      {R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}})", "merges"},
+      {R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[],"dropout":0.1}})", "dropout"},
+      {R"({"model":{"type":"Nonsense"}})", "Nonsense"},
+      {R"({"normalizer":{"type":"Odd"},"model":{}})", "normalizer"},
+      {R"({"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":7}})", "unk_id"},
+  };
+  for (const auto& [json, wanted] : cases) {
+    const auto tokenizer = Tokenizer::FromJson({.tokenizer_json = json});
+    ASSERT_FALSE(tokenizer.ok()) << json;
+    EXPECT_NE(tokenizer.status().message().find(wanted), std::string::npos)
+        << tokenizer.status().message();
+  }
+}
+
+TEST(Tokenizer, ABrokenSentencePieceModelIsRefused) {
+  for (const std::string& bytes : {std::string(), std::string("\x0a\xff\xff\xff\xff\x0f"),
+                                   std::string("\x0a\x02\x18\x09"), std::string(100, '\xff')}) {
+    EXPECT_FALSE(Tokenizer::FromSentencePiece(bytes).ok());
+  }
+}
+
+TEST(Tokenizer, TiktokenRanksMergeByRank) {
+  // a b c ab bc: of ab and bc, the lower rank goes first.
+  const auto tokenizer = Tokenizer::FromTiktoken("YQ== 0\nYg== 1\nYw== 2\nYmM= 3\nYWI= 4\n");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  EXPECT_EQ(*(*tokenizer)->Encode("abc"), (std::vector<TokenId>{0, 3}));
+  EXPECT_FALSE(Tokenizer::FromTiktoken("YQ==\n").ok());
+}
+
+}  // namespace
+}  // namespace quire
