@@ -2,6 +2,8 @@
 #ifndef QUIRE_C_API_H_
 #define QUIRE_C_API_H_
 
+/* NOLINTBEGIN(readability-identifier-naming): the names of a C interface */
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -93,5 +95,7 @@ void quire_engine_abort(quire_engine* engine, const char* request_id);
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif /* QUIRE_C_API_H_ */

@@ -16,9 +16,11 @@ using TokenId = std::int32_t;
 // Text, or token ids that are taken as they are.
 struct Prompt {
   Prompt() = default;
+  // NOLINTBEGIN(google-explicit-constructor): a text is a prompt
   Prompt(std::string prompt_text) : text(std::move(prompt_text)) {}
   Prompt(const char* prompt_text) : text(prompt_text) {}
   Prompt(std::vector<TokenId> ids) : token_ids(std::move(ids)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   std::string text;
   std::optional<std::vector<TokenId>> token_ids;

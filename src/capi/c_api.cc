@@ -17,6 +17,7 @@ using quire::api::Prompt;
 using quire::api::Status;
 using quire::api::TokenId;
 
+// NOLINTBEGIN(readability-identifier-naming): the names of the C interface
 struct quire_options {
   Options options;
 };
@@ -26,6 +27,7 @@ struct quire_error {
 struct quire_engine {
   AsyncEngine engine;
 };
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 
@@ -153,6 +155,7 @@ quire_code quire_engine_submit(quire_engine* engine, const char* request_id, con
                 error);
 }
 
+// NOLINTNEXTLINE(readability-function-size): a C function has no other way to take options
 quire_code quire_engine_submit_ids(quire_engine* engine, const char* request_id,
                                    const int32_t* token_ids, size_t num_token_ids,
                                    const quire_options* sampling, quire_output_fn callback,

@@ -180,8 +180,8 @@ void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
 }
 
 Status AsyncEngine::State::AddRequests(std::vector<EngineRequest>& requests) {
+  const RequestId first = requests.front().id;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const RequestId first = RequestId(requests[0].id);
     Status status = parts.core->Add(std::move(requests[i]));
     if (status.ok()) continue;
     Abort({.first = first, .count = static_cast<int>(i)});
@@ -249,7 +249,7 @@ Result<std::unique_ptr<AsyncEngine>> AsyncEngine::Create(const EngineConfig& con
 }
 
 Result<std::unique_ptr<AsyncEngine>> AsyncEngine::CreateOver(
-    const EngineConfig& config, const AsyncOptions& options, ExecutorFactory make_executor,
+    const EngineConfig& config, const AsyncOptions& options, const ExecutorFactory& make_executor,
     std::shared_ptr<const Tokenizer> tokenizer) {
   QUIRE_RETURN_IF_ERROR(config.Validate());
   const auto load = [&]() -> Result<EngineParts> {

@@ -53,7 +53,7 @@ class AsyncEngine {
   // null.
   using ExecutorFactory = std::function<Result<std::unique_ptr<Executor>>()>;
   static Result<std::unique_ptr<AsyncEngine>> CreateOver(
-      const EngineConfig& config, const AsyncOptions& options, ExecutorFactory make_executor,
+      const EngineConfig& config, const AsyncOptions& options, const ExecutorFactory& make_executor,
       std::shared_ptr<const Tokenizer> tokenizer);
 
   // Shutdown(0).

@@ -30,10 +30,10 @@ void OutputThread::Run() {
 }
 
 void OutputThread::Take(BegunPrompt& begun) {
-  const std::string request_id = begun.record->request_id();
+  std::string request_id = begun.record->request_id();
   const Status status = processor_.Add(std::move(begun.record));
   QUIRE_CHECK(status.ok()) << status.message();  // LivePrompts lets no id in twice
-  sinks_[request_id] = std::move(begun.sink);
+  sinks_[std::move(request_id)] = std::move(begun.sink);
 }
 
 void OutputThread::Take(EndedPrompt& ended) {
