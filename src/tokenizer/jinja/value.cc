@@ -101,7 +101,9 @@ Value Value::List(Items items, Kind kind, std::string label) {
 Value Value::Dict(std::vector<std::pair<Value, Value>> items) {
   auto data = std::make_shared<DictData>();
   const bool is_indexed = items.size() >= kIndexedFrom;
-  for (auto& [key, item] : items) {
+  for (auto& entry : items) {
+    Value& key = entry.first;
+    Value& item = entry.second;
     // A later value of a key takes the place of the earlier one.
     auto same = data->pairs.end();
     if (is_indexed && key.Is(Kind::kString)) {
