@@ -265,13 +265,13 @@ Status NewFile::GiveName() {
     return SystemError(path_, "create");
   }
   if (::rename(temporary_.c_str(), path_.c_str()) == 0) return Status();
-  const Status failed = SystemError(path_, "write");
+  Status failed = SystemError(path_, "write");
   ::unlink(temporary_.c_str());
   return failed;
 }
 
 Status NewFile::Commit() {
-  const Status named = kind_ == Kind::kDirect ? Status() : GiveName();
+  Status named = kind_ == Kind::kDirect ? Status() : GiveName();
   const int closed = ::close(std::exchange(fd_, -1));
   if (!named.ok()) return named;
   return closed == 0 ? Status() : SystemError(path_, "close");
