@@ -1,15 +1,8 @@
 #include "apps/quire/tensor_file.h"
 
 #include <bit>
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "base/strings.h"
 #include "formats/json.h"
@@ -43,30 +36,13 @@ std::string MakeHeader(const std::vector<MatrixInfo>& matrices) {
 
 }  // namespace
 
-TensorFileWriter::TensorFileWriter(std::string path, std::string temporary, int fd)
-    : path_(std::move(path)),
-      temporary_(std::move(temporary)),
-      fd_(fd),
-      out_(fd, Printable(path_)) {}
-
-TensorFileWriter::~TensorFileWriter() {
-  if (fd_ < 0) return;
-  close(fd_);
-  unlink(temporary_.c_str());
-}
+TensorFileWriter::TensorFileWriter(const std::string& path, NewFile file)
+    : file_(std::move(file)), out_(file_.fd(), Printable(path)) {}
 
 Result<std::unique_ptr<TensorFileWriter>> TensorFileWriter::Create(
     const std::string& path, const std::vector<MatrixInfo>& matrices) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return InvalidArgument(StrCat("cannot make ", Printable(path), ": it is a folder"));
-  }
-  std::string temporary = StrCat(path, ".", getpid(), ".tmp");
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    return InvalidArgument(StrCat("cannot make ", Printable(path), ": ", ErrnoText(errno)));
-  }
-  std::unique_ptr<TensorFileWriter> writer(new TensorFileWriter(path, std::move(temporary), fd));
+  QUIRE_ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+  std::unique_ptr<TensorFileWriter> writer(new TensorFileWriter(path, std::move(file)));
   QUIRE_RETURN_IF_ERROR(writer->out_.Write(MakeHeader(matrices)));
   return writer;
 }
@@ -77,14 +53,7 @@ Status TensorFileWriter::WriteRow(std::span<const float> row) {
 
 Status TensorFileWriter::Commit() {
   QUIRE_RETURN_IF_ERROR(out_.Flush());
-  const int fd = std::exchange(fd_, -1);
-  if (close(fd) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    unlink(temporary_.c_str());
-    return Status(Code::kUnavailable,
-                  StrCat("cannot write to ", Printable(path_), ": ", ErrnoText(error)));
-  }
-  return {};
+  return file_.Commit();
 }
 
 }  // namespace quire

@@ -9,6 +9,7 @@
 
 #include "apps/quire/io.h"
 #include "base/status.h"
+#include "platform/mapped_file.h"
 
 namespace quire {
 
@@ -18,28 +19,25 @@ struct MatrixInfo {
   std::int64_t columns = 0;
 };
 
-// The file has its name only once it is whole: until Commit() it is a temporary one beside it,
-// which goes away with the writer.
+// The file has its name only once it is whole, as NewFile says; what is no regular file is written
+// to as it is.
 class TensorFileWriter {
  public:
   // Writes the header for `matrices`, whose rows must then follow in the same order.
-  // kInvalidArgument where the file cannot be made.
+  // kNotFound or kInvalidArgument where the file cannot be made.
   static Result<std::unique_ptr<TensorFileWriter>> Create(const std::string& path,
                                                           const std::vector<MatrixInfo>& matrices);
   TensorFileWriter(const TensorFileWriter&) = delete;
   TensorFileWriter& operator=(const TensorFileWriter&) = delete;
-  ~TensorFileWriter();
 
   Status WriteRow(std::span<const float> row);
   // All rows are there: puts the file in its place.
   Status Commit();
 
  private:
-  TensorFileWriter(std::string path, std::string temporary, int fd);
+  TensorFileWriter(const std::string& path, NewFile file);
 
-  std::string path_;
-  std::string temporary_;
-  int fd_;
+  NewFile file_;
   Writer out_;
 };
 

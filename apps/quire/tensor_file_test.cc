@@ -1,10 +1,12 @@
 #include "apps/quire/tensor_file.h"
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/safetensors.h"
@@ -61,8 +63,7 @@ TEST_F(TensorFile, IsNotThereBeforeItIsWhole) {
 
 TEST_F(TensorFile, CannotBeMadeWhereThereIsNoFolder) {
   const auto writer = TensorFileWriter::Create(folder_ / "none" / "x", {});
-  EXPECT_EQ(writer.status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(TensorFileWriter::Create(folder_, {}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(writer.status().code(), Code::kNotFound);
 }
 
 TEST_F(TensorFile, SaysWhenTheDiskIsFull) {
@@ -70,6 +71,26 @@ TEST_F(TensorFile, SaysWhenTheDiskIsFull) {
   Writer out(::open("/dev/full", O_WRONLY), "the file");
   EXPECT_EQ(out.WriteNow("x").message(), "cannot write to the file: No space left on device");
   EXPECT_EQ(out.Write("x").code(), Code::kUnavailable);
+}
+
+TEST_F(TensorFile, WritesToAPipeInsteadOfReplacingIt) {
+  const std::string path = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  auto writer = TensorFileWriter::Create(path, {{.name = "logits.0", .rows = 1, .columns = 1}});
+  ASSERT_TRUE(writer.ok()) << writer.status().message();
+  ASSERT_TRUE((*writer)->WriteRow(std::vector<float>{1.0F}).ok());
+  ASSERT_TRUE((*writer)->Commit().ok());
+  EXPECT_TRUE(fs::is_fifo(path));
+  std::array<char, 4096> heard{};
+  EXPECT_GT(read(reader, heard.data(), heard.size()), 0);
+  close(reader);
+}
+
+TEST_F(TensorFile, RefusesAFolderBeforeAnyRow) {
+  EXPECT_FALSE(TensorFileWriter::Create(folder_, {}).ok());
+  EXPECT_TRUE(fs::is_empty(folder_));
 }
 
 }  // namespace

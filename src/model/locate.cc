@@ -173,6 +173,10 @@ std::vector<std::string> Siblings(const std::string& model) {
 }
 
 Status NoSuchModel(const std::string& model, const ModelPlaces& places) {
+  std::error_code error;
+  if (fs::exists(model, error)) {
+    return InvalidArgument(StrCat(Printable(model, 200), ": is neither a file nor a folder"));
+  }
   const bool is_path = model.starts_with('/') || model.starts_with('.') || model.starts_with('~') ||
                        model.ends_with(kGguf);
   std::optional<std::string> nearest = NearestName(WithoutGguf(model), KnownNames(places));

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The path found, or the message.
 std::string Locate(const std::string& model, const ModelPlaces& places) {
@@ -110,6 +111,11 @@ TEST(LocateModel, SuggestsAFileBesideAMistypedPath) {
   folder.Write("model-q4.gguf", "");
   EXPECT_THAT(Locate(folder.Path("model-q5.gguf"), {}),
               AllOf(HasSubstr("no such file or folder"), HasSubstr("model-q4.gguf?")));
+}
+
+TEST(LocateModel, SaysOfADeviceThatItIsNoFileInsteadOfSuggestingIt) {
+  EXPECT_THAT(Locate("/dev/null", {}),
+              AllOf(HasSubstr("is neither a file nor a folder"), Not(HasSubstr("did you mean"))));
 }
 
 TEST(LocateModel, LooksNowhereOutsideTheCaches) {

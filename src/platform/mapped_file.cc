@@ -33,9 +33,6 @@ class Descriptor {
   }
   int get() const { return fd_; }
 
-  // Closes it now, for an error that comes only then.
-  int Close() { return ::close(std::exchange(fd_, -1)); }
-
  private:
   int fd_;
 };
@@ -203,46 +200,91 @@ Status WriteAll(const std::string& path, int fd, std::span<const std::byte> byte
   return Status();
 }
 
-Status WriteSynced(const std::string& path, std::span<const std::byte> bytes, mode_t mode) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (file.get() < 0) return SystemError(path, "create");
-  QUIRE_RETURN_IF_ERROR(WriteAll(path, file.get(), bytes));
-  if (::fsync(file.get()) != 0) return SystemError(path, "sync");
-  if (file.Close() != 0) return SystemError(path, "close");
-  return Status();
+std::string FolderOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : path.substr(0, slash + 1);
+}
+
+std::string NameOfDescriptor(int fd) { return StrCat("/proc/self/fd/", fd); }
+
+// A file without a name in the folder of `path`; -1 where there can be none, or where /proc, by
+// which it is named later, is absent.
+int OpenNameless(const std::string& path, mode_t mode) {
+  const int fd = ::open(FolderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  if (fd >= 0 && ::access(NameOfDescriptor(fd).c_str(), F_OK) == 0) return fd;
+  if (fd >= 0) ::close(fd);
+  return -1;
 }
 
 // Makes the rename itself last; some file systems cannot, and then it is as lasting as they make
 // it.
 void SyncFolderOf(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
-  const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor file(::open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.get() >= 0) ::fsync(file.get());
 }
 
 }  // namespace
 
-Status WriteFile(const std::string& path, std::span<const std::byte> bytes) {
+NewFile::NewFile(NewFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      kind_(other.kind_),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+NewFile::~NewFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  if (kind_ == Kind::kTemporary) ::unlink(temporary_.c_str());
+}
+
+Result<NewFile> NewFile::Create(const std::string& path) {
   static std::atomic<std::uint64_t> counter = 0;
+  NewFile file(path, StrCat(path, ".", static_cast<std::int64_t>(::getpid()), "-",
+                            counter.fetch_add(1), ".tmp"));
   struct stat status = {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && !S_ISREG(status.st_mode)) {
-    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() < 0) return SystemError(path, "write");
-    return WriteAll(path, file.get(), bytes);
+    file.fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file.fd_ < 0) return SystemError(path, "write");
+    return file;
   }
-  const std::string temporary =
-      StrCat(path, ".", static_cast<std::int64_t>(::getpid()), "-", counter.fetch_add(1), ".tmp");
-  Status written = WriteSynced(temporary, bytes, exists ? status.st_mode & 0777 : 0666);
-  if (written.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    written = SystemError(path, "write");
+  const mode_t mode = exists ? status.st_mode & 0777 : 0666;
+  file.kind_ = Kind::kNameless;
+  file.fd_ = OpenNameless(path, mode);
+  if (file.fd_ >= 0) return file;
+  file.kind_ = Kind::kTemporary;
+  file.fd_ = ::open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (file.fd_ < 0) return SystemError(path, "create");
+  return file;
+}
+
+// rename() replaces what is there and linkat() does not, so a nameless file is named twice.
+Status NewFile::GiveName() {
+  if (kind_ == Kind::kNameless && ::linkat(AT_FDCWD, NameOfDescriptor(fd_).c_str(), AT_FDCWD,
+                                           temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    return SystemError(path_, "create");
   }
-  if (!written.ok()) {
-    ::unlink(temporary.c_str());
-    return written;
-  }
-  SyncFolderOf(path);
+  if (::rename(temporary_.c_str(), path_.c_str()) == 0) return Status();
+  Status failed = SystemError(path_, "write");
+  ::unlink(temporary_.c_str());
+  return failed;
+}
+
+Status NewFile::Commit() {
+  Status named = kind_ == Kind::kDirect ? Status() : GiveName();
+  const int closed = ::close(std::exchange(fd_, -1));
+  if (!named.ok()) return named;
+  return closed == 0 ? Status() : SystemError(path_, "close");
+}
+
+Status WriteFile(const std::string& path, std::span<const std::byte> bytes) {
+  QUIRE_ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+  QUIRE_RETURN_IF_ERROR(WriteAll(path, file.fd(), bytes));
+  struct stat status = {};
+  const bool is_regular = ::fstat(file.fd(), &status) == 0 && S_ISREG(status.st_mode);
+  if (is_regular && ::fsync(file.fd()) != 0) return SystemError(path, "sync");
+  QUIRE_RETURN_IF_ERROR(file.Commit());
+  if (is_regular) SyncFolderOf(path);
   return Status();
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 
@@ -46,9 +47,39 @@ class MappedFile {
 // kInvalidArgument for a folder and the like; messages name the path.
 Result<std::string> ReadFile(const std::string& path, std::size_t max_bytes = 1U << 30);
 
-// Writes to a temporary name beside it, syncs, then renames, so that nobody ever sees half a file.
-// What is there and no regular file (a pipe, /dev/stdout) is written to as it is; a symbolic link
-// to a regular file is replaced.
+// A file that gets its name only once it is whole: where the file system can, it has none until
+// Commit(), so that not even a killed program leaves a part of it; else it is a temporary one
+// beside it, which goes away with this object. What is there already and no regular file (a pipe,
+// /dev/stdout) is written to as it is and never replaced; a symbolic link to a regular file is
+// replaced.
+class NewFile {
+ public:
+  // kNotFound, or kInvalidArgument for a folder and the like; messages name the path.
+  static Result<NewFile> Create(const std::string& path);
+
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();
+
+  int fd() const { return fd_; }  // open for writing until Commit()
+
+  // All bytes are written: puts the file in its place. Nothing remains where it fails.
+  Status Commit();
+
+ private:
+  enum class Kind { kDirect, kNameless, kTemporary };
+
+  NewFile(std::string path, std::string temporary) noexcept
+      : path_(std::move(path)), temporary_(std::move(temporary)) {}
+  Status GiveName();
+
+  std::string path_;
+  std::string temporary_;
+  Kind kind_ = Kind::kDirect;
+  int fd_ = -1;
+};
+
+// Writes a NewFile and syncs it, so that nobody ever sees half a file.
 Status WriteFile(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace quire

@@ -160,5 +160,26 @@ TEST_F(MappedFileTest, WriteFileWritesThroughAPipe) {
   EXPECT_TRUE(std::filesystem::is_fifo(Path("pipe")));
 }
 
+TEST_F(MappedFileTest, NewFileIsNotSeenBesideItsNameUntilItIsCommitted) {
+  Result<NewFile> file = NewFile::Create(Path("file"));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_EQ(::write(file->fd(), "whole", 5), 5);
+  EXPECT_EQ(FilesInFolder(), 0U);
+  ASSERT_TRUE(file->Commit().ok());
+  EXPECT_EQ(ReadFile(Path("file")).value(), "whole");
+  EXPECT_EQ(FilesInFolder(), 1U);
+}
+
+TEST_F(MappedFileTest, NewFileThatIsNotCommittedLeavesTheOldOne) {
+  const std::string path = Write("file", "old");
+  {
+    const Result<NewFile> file = NewFile::Create(path);
+    ASSERT_TRUE(file.ok());
+    ASSERT_EQ(::write(file->fd(), "half", 4), 4);
+  }
+  EXPECT_EQ(ReadFile(path).value(), "old");
+  EXPECT_EQ(FilesInFolder(), 1U);
+}
+
 }  // namespace
 }  // namespace quire
