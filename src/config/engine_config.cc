@@ -64,12 +64,6 @@ Status CheckCache(const CacheOptions& options) {
 Status CheckScheduler(const SchedulerOptions& options) {
   QUIRE_RETURN_IF_ERROR(CheckAtLeast("max-num-batched-tokens", options.max_num_batched_tokens, 1));
   QUIRE_RETURN_IF_ERROR(CheckAtLeast("max-num-seqs", options.max_num_seqs, 1));
-  if (options.max_num_seqs > options.max_num_batched_tokens) {
-    return Refuse(
-        "max-num-seqs",
-        StrCat("at most max-num-batched-tokens, which is ", options.max_num_batched_tokens),
-        options.max_num_seqs);
-  }
   QUIRE_RETURN_IF_ERROR(
       CheckAtLeast("long-prefill-token-threshold", options.long_prefill_token_threshold, 0));
   QUIRE_RETURN_IF_ERROR(
