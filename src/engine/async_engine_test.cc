@@ -139,6 +139,7 @@ TEST(AsyncEngine, AnswersManyThreadsAtOnce) {
       EXPECT_EQ(heard.text, std::string(heard.text.size(), heard.text[0]));
     }
   }
+  engine->Drain();  // the last sink has returned
   EXPECT_EQ(engine->num_live(), 0U);
   EXPECT_EQ(engine->stats().num_finished, 100);
   EXPECT_EQ(engine->stats().num_generated_tokens, 4 * 25 * 26 / 2);
