@@ -21,7 +21,7 @@ step_headers() {
 }
 
 step_tidy() {
-  cmake --preset dev --log-level=WARNING >/dev/null
+  cmake --preset clang --log-level=WARNING >/dev/null
   tools/tidy.sh
 }
 

@@ -1,8 +1,7 @@
 /* The C interface of Quire. Handles are opaque; strings are UTF-8 and end with a zero byte. */
+/* NOLINTBEGIN(readability-identifier-naming): the names of a C interface */
 #ifndef QUIRE_C_API_H_
 #define QUIRE_C_API_H_
-
-/* NOLINTBEGIN(readability-identifier-naming): the names of a C interface */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -96,6 +95,5 @@ void quire_engine_abort(quire_engine* engine, const char* request_id);
 }
 #endif
 
-/* NOLINTEND(readability-identifier-naming) */
-
 #endif /* QUIRE_C_API_H_ */
+/* NOLINTEND(readability-identifier-naming) */

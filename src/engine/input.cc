@@ -130,8 +130,9 @@ std::vector<EngineRequest> FanOut(EngineRequest request, RequestId first) {
   request.sampling.n = 1;
   std::vector<EngineRequest> requests;
   requests.reserve(static_cast<std::size_t>(count));
+  if (count > 1) request.family = first;
   for (int i = 0; i < count; ++i) {
-    requests.push_back(i + 1 < count ? request : std::move(request));
+    requests.push_back(request);
     requests.back().id = RequestId(first.value() + i);
     requests.back().seed += static_cast<std::uint64_t>(i);
     if (i > 0) requests.back().sampling.prompt_logprobs.reset();  // the first one's tell all

@@ -58,7 +58,7 @@ SchedulerStats Llm::stats() const { return state_->parts.core->stats(); }
 const StepTiming& Llm::last_timing() const { return state_->parts.core->last_timing(); }
 std::int64_t Llm::num_generated_tokens() const { return state_->num_generated_tokens; }
 
-Status Llm::Submit(std::string request_id, PromptInput input) {
+Status Llm::Submit(const std::string& request_id, PromptInput input) {
   State& state = *state_;
   QUIRE_RETURN_IF_ERROR(state.failure);
   QUIRE_ASSIGN_OR_RETURN(EngineRequest request,

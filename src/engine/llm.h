@@ -61,7 +61,7 @@ class Llm {
   // Queues a prompt under `request_id` (unique among live ones). kInvalidArgument names the field:
   // an empty prompt, one that leaves no room in the context, ids out of range, bad parameters.
   // kResourceExhausted: too many requests wait.
-  Status Submit(std::string request_id, PromptInput input);
+  Status Submit(const std::string& request_id, PromptInput input);
 
   // Ends a request; its final output, if it was alive, comes with the next Step.
   void Abort(const std::string& request_id);

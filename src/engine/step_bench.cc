@@ -106,6 +106,7 @@ Result<RunTime> MeasureRun(int num_steps, EngineCore& core) {
 
 double Median(const std::vector<RunTime>& runs, double RunTime::*field) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const RunTime& run : runs) values.push_back(run.*field);
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
   return values[values.size() / 2];

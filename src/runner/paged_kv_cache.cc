@@ -11,11 +11,12 @@ std::size_t PageBytes(const Shape& shape, DType dtype) {
 }
 
 std::size_t NumLayers(const KvCacheSpec& spec) {
-  std::int32_t last = -1;
+  std::size_t count = 0;
   for (const KvGroupSpec& group : spec.groups) {
-    for (const std::int32_t layer : group.layers) last = std::max(last, layer);
+    for (const std::int32_t layer : group.layers)
+      count = std::max(count, static_cast<std::size_t>(layer) + 1);
   }
-  return static_cast<std::size_t>(last + 1);
+  return count;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "tokenizer/merger.h"
-#include "tokenizer/model.h"
+#include "tokenizer/token_model.h"
 #include "tokenizer/vocabulary.h"
 
 namespace quire {
@@ -60,7 +60,7 @@ struct BpeOptions {
   bool is_byte_level = false;
 };
 
-class BpeModel final : public Model {
+class BpeModel final : public TokenModel {
  public:
   // The vocabulary must outlive the model.
   BpeModel(const Vocabulary& vocabulary, std::unique_ptr<const PairRules> rules,

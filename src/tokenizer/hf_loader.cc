@@ -52,7 +52,7 @@ Status ReadAddedTokens(const Json& config, TokenizerBuilder& builder) {
   return {};
 }
 
-Status Named(Status status, std::string_view section) {
+Status Named(const Status& status, std::string_view section) {
   return status.ok() ? status : status.With(section);
 }
 

@@ -46,8 +46,8 @@ void AppendDecomposed(std::u32string& out, char32_t code, bool compatible) {
   }
   if (IsHangulSyllable(code)) {
     const char32_t index = code - kHangulBase;
-    out += kLeadBase + index / (kVowelCount * kTailCount);
-    out += kVowelBase + index % (kVowelCount * kTailCount) / kTailCount;
+    out += static_cast<char32_t>(kLeadBase + index / (kVowelCount * kTailCount));
+    out += static_cast<char32_t>(kVowelBase + index % (kVowelCount * kTailCount) / kTailCount);
     if (index % kTailCount != 0) out += kTailBase + index % kTailCount;
     return;
   }
@@ -84,7 +84,8 @@ void SortMarks(std::u32string& codes, Data data) {
     }
     std::size_t end = at + 1;
     while (end < codes.size() && data.ClassOf(codes[end]) != 0) ++end;
-    std::stable_sort(codes.begin() + at, codes.begin() + end,
+    std::stable_sort(codes.begin() + static_cast<std::ptrdiff_t>(at),
+                     codes.begin() + static_cast<std::ptrdiff_t>(end),
                      [data](char32_t a, char32_t b) { return data.ClassOf(a) < data.ClassOf(b); });
     at = end;
   }

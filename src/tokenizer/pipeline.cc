@@ -17,7 +17,7 @@ Status Pipeline::Encode(std::string_view text, bool parse_special, bool is_start
                         EncodeScratch& scratch, std::vector<TokenId>& out) const {
   constexpr std::size_t kCheckpointBytes = 256;  // at least so far apart
   std::vector<AddedSplit>& splits = scratch.plain_splits;
-  std::vector<Checkpoint>& checkpoints = scratch.checkpoints;
+  std::vector<ResumePoint>& checkpoints = scratch.checkpoints;
   checkpoints.clear();
   added.Split(text, false, parse_special, splits);
   for (const AddedSplit& split : splits) {

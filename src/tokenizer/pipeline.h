@@ -10,12 +10,12 @@
 #include "base/status.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/decoders.h"
-#include "tokenizer/model.h"
 #include "tokenizer/normalizers.h"
 #include "tokenizer/pieces.h"
 #include "tokenizer/post_processors.h"
 #include "tokenizer/pre_tokenizers.h"
 #include "tokenizer/prefix_cache.h"
+#include "tokenizer/token_model.h"
 #include "tokenizer/vocabulary.h"
 
 namespace quire {
@@ -25,7 +25,7 @@ struct EncodeScratch {
   ModelScratch model;
   Pieces pieces;
   std::vector<AddedSplit> plain_splits, normalized_splits;
-  std::vector<Checkpoint> checkpoints;  // of the last text; offsets in it
+  std::vector<ResumePoint> checkpoints;  // of the last text; offsets in it
 };
 
 // Immutable once loaded; any thread.
@@ -34,7 +34,7 @@ struct Pipeline {
   AddedTokens added;
   std::unique_ptr<const Normalizer> normalizer;       // null: none
   std::unique_ptr<const PreTokenizer> pre_tokenizer;  // null: none
-  std::unique_ptr<const Model> model;
+  std::unique_ptr<const TokenModel> model;
   bool model_takes_bytes = false;  // pieces go to it without the stand-ins of bytes
   PostProcessor post;
   DecoderChain decoder;

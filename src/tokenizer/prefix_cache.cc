@@ -14,7 +14,7 @@ constexpr std::size_t kMaxTextBytes = std::size_t{2} << 20;
 
 std::size_t BytesOf(const PrefixCache::Entry& entry) {
   return entry.text.size() + entry.ids.size() * sizeof(TokenId) +
-         entry.checkpoints.size() * sizeof(Checkpoint);
+         entry.checkpoints.size() * sizeof(ResumePoint);
 }
 
 // Bytes that two texts begin with alike.
@@ -42,7 +42,7 @@ std::optional<PrefixCache::Hit> PrefixCache::Find(std::string_view text, std::si
     const std::size_t common = CommonPrefix(text, entry->text);
     const auto after = std::find_if(
         entry->checkpoints.rbegin(), entry->checkpoints.rend(),
-        [&](const Checkpoint& checkpoint) { return checkpoint.offset + lookahead <= common; });
+        [&](const ResumePoint& checkpoint) { return checkpoint.offset + lookahead <= common; });
     if (after == entry->checkpoints.rend()) continue;
     if (!best || after->offset > best->checkpoint.offset) best = Hit{entry, *after};
   }

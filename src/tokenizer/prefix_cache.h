@@ -15,7 +15,7 @@ namespace quire {
 
 // A place in a text, right behind an added token: what stands before it was encoded to `num_ids`
 // ids, and what comes after it changes none of them (but see PrefixCache::Find).
-struct Checkpoint {
+struct ResumePoint {
   std::size_t offset;  // in bytes
   std::size_t num_ids;
 };
@@ -29,11 +29,11 @@ class PrefixCache {
   struct Entry {
     std::string text;
     std::vector<TokenId> ids;
-    std::vector<Checkpoint> checkpoints;  // ascending
+    std::vector<ResumePoint> checkpoints;  // ascending
   };
   struct Hit {
     std::shared_ptr<const Entry> entry;
-    Checkpoint checkpoint;
+    ResumePoint checkpoint;
   };
 
   // The longest known beginning of `text` up to a checkpoint after which at least `lookahead` more

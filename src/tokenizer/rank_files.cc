@@ -88,6 +88,7 @@ constexpr std::string_view kTekkenSpecials[] = {"<unk>",
 
 Status AddTekkenSpecials(const Json& root, TokenId count, TokenizerBuilder& builder) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(count));
   for (TokenId id = 0; id < count; ++id) names.push_back(StrCat("<SPECIAL_", id, ">"));
   const Json* listed = root.Find("special_tokens");
   if (listed != nullptr && listed->is_array()) {

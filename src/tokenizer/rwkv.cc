@@ -1,6 +1,7 @@
 #include "tokenizer/rwkv.h"
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -39,11 +40,11 @@ std::string Unescape(std::string_view token) {
   return out;
 }
 
-class RwkvModel final : public Model {
+class RwkvModel final : public TokenModel {
  public:
   RwkvModel(const Vocabulary& vocabulary, TokenId unk_id) : unk_id_(unk_id) {
-    std::vector<TokenId> ids;
-    for (TokenId id = 0; id < vocabulary.id_end(); ++id) ids.push_back(id);
+    std::vector<TokenId> ids(static_cast<std::size_t>(vocabulary.id_end()));
+    std::iota(ids.begin(), ids.end(), 0);
     trie_ = PieceTrie(vocabulary, ids);
   }
 

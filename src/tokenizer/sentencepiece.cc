@@ -90,7 +90,7 @@ class SentencePieceNormalizer final : public Normalizer {
 
 // Merges by score, but for user-defined pieces, which stay whole; unused pieces are taken apart
 // again the way they were put together.
-class SentencePieceBpe final : public Model {
+class SentencePieceBpe final : public TokenModel {
  public:
   struct Options {
     TokenId unk_id = kNoToken;

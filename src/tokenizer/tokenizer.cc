@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 #include "base/strings.h"
@@ -52,7 +53,9 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
     if (options.add_special_tokens) ids.insert(ids.end(), post.suffix.begin(), post.suffix.end());
     return ids;
   }
-  if (options.add_special_tokens) ids.erase(ids.begin(), ids.begin() + post.prefix.size());
+  if (options.add_special_tokens) {
+    ids.erase(ids.begin(), ids.begin() + std::ssize(post.prefix));
+  }
   PostProcessor untruncated;
   untruncated.steps = post.steps;
   std::vector<Encoding> sequences;
@@ -71,7 +74,7 @@ Status Tokenizer::EncodeCached(std::string_view text, std::vector<TokenId>& out)
     done = hit->checkpoint.offset;
     const auto ids = hit->entry->ids.begin();
     entry.ids.assign(ids, ids + static_cast<std::ptrdiff_t>(hit->checkpoint.num_ids));
-    for (const Checkpoint& checkpoint : hit->entry->checkpoints) {
+    for (const ResumePoint& checkpoint : hit->entry->checkpoints) {
       if (checkpoint.offset <= done) entry.checkpoints.push_back(checkpoint);
     }
   }
@@ -80,7 +83,7 @@ Status Tokenizer::EncodeCached(std::string_view text, std::vector<TokenId>& out)
   {
     BorrowedScratch scratch(*memory_);
     QUIRE_RETURN_IF_ERROR(pipeline_->Encode(text.substr(done), true, done == 0, *scratch, tail));
-    for (const Checkpoint& checkpoint : (*scratch).checkpoints) {
+    for (const ResumePoint& checkpoint : (*scratch).checkpoints) {
       entry.checkpoints.push_back({done + checkpoint.offset, num_known + checkpoint.num_ids});
     }
   }

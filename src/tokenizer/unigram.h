@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "tokenizer/model.h"
 #include "tokenizer/piece_trie.h"
+#include "tokenizer/token_model.h"
 #include "tokenizer/vocabulary.h"
 
 namespace quire {
@@ -17,7 +17,7 @@ struct UnigramOptions {
   bool looks_up_fused = true;  // a run of unknown characters may be a piece all the same
 };
 
-class UnigramModel final : public Model {
+class UnigramModel final : public TokenModel {
  public:
   // `scores` by id; `ids`: the pieces that may stand in a text. The vocabulary must outlive the
   // model.

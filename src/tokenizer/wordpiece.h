@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tokenizer/model.h"
+#include "tokenizer/token_model.h"
 #include "tokenizer/vocabulary.h"
 
 namespace quire {
@@ -14,7 +14,7 @@ struct WordPieceOptions {
   int max_input_chars_per_word = 100;  // longer words are unknown
 };
 
-class WordPieceModel final : public Model {
+class WordPieceModel final : public TokenModel {
  public:
   // The vocabulary must outlive the model.
   WordPieceModel(const Vocabulary& vocabulary, WordPieceOptions options);
@@ -32,7 +32,7 @@ class WordPieceModel final : public Model {
   TokenId unk_id_;
 };
 
-class WordLevelModel final : public Model {
+class WordLevelModel final : public TokenModel {
  public:
   WordLevelModel(const Vocabulary& vocabulary, std::string unk_token);
   Status Encode(std::string_view piece, ModelScratch& scratch,

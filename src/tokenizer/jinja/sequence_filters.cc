@@ -257,7 +257,8 @@ Result<Value> Slice(const FilterCall& call) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < slices; ++i) {
     const std::size_t size = each + (i < longer ? 1 : 0);
-    Items part(items.begin() + at, items.begin() + at + size);
+    const auto first = items.begin() + static_cast<std::ptrdiff_t>(at);
+    Items part(first, first + static_cast<std::ptrdiff_t>(size));
     at += size;
     if (fill != nullptr && !fill->Is(Kind::kNone) && i >= longer) part.push_back(*fill);
     out.push_back(Value::List(std::move(part)));

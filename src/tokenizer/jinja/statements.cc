@@ -157,7 +157,7 @@ Status Interpreter::Emit(std::string_view text) {
 Result<std::string> Interpreter::Render(const Template& source,
                                         std::vector<std::pair<std::string, Value>> variables) {
   Scope context(&globals_);
-  for (auto& [name, value] : variables) context.Set(name, std::move(value));
+  for (auto& variable : variables) context.Set(variable.first, std::move(variable.second));
   Scope root(&context);
   root_ = &root;
   const Result<Flow> flow = Run(source.body, root);

@@ -108,7 +108,9 @@ Value Value::Dict(std::vector<std::pair<Value, Value>> items) {
     auto same = data->pairs.end();
     if (is_indexed && key.Is(Kind::kString)) {
       const auto found = data->by_text.find(key.text());
-      if (found != data->by_text.end()) same = data->pairs.begin() + found->second;
+      if (found != data->by_text.end()) {
+        same = data->pairs.begin() + static_cast<std::ptrdiff_t>(found->second);
+      }
     } else {
       same = std::find_if(data->pairs.begin(), data->pairs.end(),
                           [&](const auto& pair) { return Equal(pair.first, key); });

@@ -21,9 +21,9 @@ struct ModelScratch {
 };
 
 // Immutable; any thread, each with its own scratch.
-class Model {
+class TokenModel {
  public:
-  virtual ~Model() = default;
+  virtual ~TokenModel() = default;
 
   // Appends the ids of `piece`, valid UTF-8 (bytes, for a model over bytes). kInvalidArgument where
   // the vocabulary lacks the unknown token that the piece needs.
