@@ -6,7 +6,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 QUIRE := $(BUILD)/release/quire
 
-.PHONY: help chat build model test test-slow check bench format install clean deps-build deps-test deps-check deps-bench
+.PHONY: help chat build model test test-slow check check-all bench format install clean deps-build deps-test deps-check deps-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,8 +29,11 @@ test: deps-test model ## build the dev preset and run its tests
 test-slow: test ## the long tests too: full batch invariance, property tests, stress
 	@ctest --test-dir $(BUILD)/dev -L slow -j 1 --output-on-failure
 
-check: deps-check ## format, tidy, layers, headers, asan, tsan, fuzz replay, arm64
+check: deps-check ## format, layers, headers, asan, fuzz replay
 	@tools/check.sh
+
+check-all: deps-check ## those and tidy, clang, tsan, arm64
+	@tools/check.sh all
 
 bench: deps-bench build model ## the benchmark programs, against the limits of this machine
 	@tools/bench.sh
