@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/strings.h"
+#include "request/request.h"
 
 namespace quire {
 namespace {
@@ -39,20 +40,6 @@ Result<std::vector<TokenId>> ParseTokens(std::string_view text) {
     tokens.push_back(*token);
   }
   return tokens;
-}
-
-const char* NameOfReason(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kAbort:
-      return "abort";
-    case FinishReason::kError:
-      return "error";
-  }
-  return "";
 }
 
 // A series of tokens of its own for each name; equal names share it.
@@ -344,7 +331,7 @@ std::string Scenario::Describe(const StepPlan& plan) const {
 std::string Scenario::Describe(const EngineCoreOutput& output) const {
   std::string text = StrCat(NameOf(output.id), ":", Join(output.new_tokens, ","));
   if (!output.new_prompt_logprobs.empty()) text += StrCat("?", output.new_prompt_logprobs.size());
-  if (output.finish_reason) text += StrCat("/", NameOfReason(*output.finish_reason));
+  if (output.finish_reason) text += StrCat("/", ToString(*output.finish_reason));
   if (const auto* token = std::get_if<TokenId>(&output.stop_reason)) text += StrCat("=", *token);
   return text;
 }
