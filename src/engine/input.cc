@@ -25,6 +25,10 @@ InputProcessor::InputProcessor(Options options, std::shared_ptr<const Tokenizer>
 Result<EngineRequest> InputProcessor::Prepare(PromptInput input, std::uint64_t number) const {
   QUIRE_RETURN_IF_ERROR(
       input.sampling.Validate(static_cast<int>(options_.vocab_size), options_.max_logprobs));
+  if (input.sampling.structured_outputs != nullptr) {
+    return Status(Code::kUnimplemented,
+                  "structured_outputs: this engine does not constrain output");
+  }
   if (tokenizer_ == nullptr && !input.sampling.stop.empty()) {
     return InvalidArgument("stop: the model has no tokenizer, so its output has no text");
   }

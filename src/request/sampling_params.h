@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "base/id.h"
 #include "base/status.h"
+#include "request/structured_output_params.h"
 
 namespace quire {
 
@@ -60,6 +62,7 @@ struct SamplingParams {
   std::vector<std::vector<TokenId>> bad_words_ids;  // made from bad_words by the input processor
   std::optional<int> truncate_prompt_tokens;        // the last so many; -1: as many as fit
   OutputKind output_kind = OutputKind::kCumulative;
+  std::shared_ptr<const StructuredOutputParams> structured_outputs;  // null: any text
 
   bool is_greedy() const { return temperature < kGreedyTemperature; }
 
