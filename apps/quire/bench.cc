@@ -15,6 +15,8 @@ namespace quire {
 namespace {
 
 constexpr std::array kKinds = {
+    Command{"machine", "what this machine can do at most: memory, arithmetic", RunBenchMachine},
+    Command{"kernels", "each operator alone, as a share of those limits", RunBenchKernels},
     Command{"latency", "one batch of prompts: time to the answer, prefill and decode rates",
             RunBenchLatency},
     Command{"throughput", "many prompts offline: requests and tokens a second", RunBenchThroughput},

@@ -9,7 +9,9 @@
 
 namespace quire {
 
+Status RunBenchKernels(Args args);
 Status RunBenchLatency(Args args);
+Status RunBenchMachine(Args args);
 Status RunBenchThroughput(Args args);
 
 // Where a measurement goes.
