@@ -104,6 +104,10 @@ HttpParser::~HttpParser() = default;
 
 bool HttpParser::has_head() const { return state_ != nullptr && state_->reader.has_head; }
 
+std::size_t HttpParser::num_body_bytes() const {
+  return state_ == nullptr ? 0 : state_->reader.request.body.size();
+}
+
 bool HttpParser::TakeExpectsContinue() {
   return has_head() && std::exchange(state_->reader.expects_continue, false);
 }
