@@ -42,10 +42,25 @@ struct ApiOptions {
 // then answered 503. Any thread.
 using EngineSource = std::function<std::shared_ptr<AsyncEngine>()>;
 
-// All routes but those of the process itself (/health, /metrics, …). Handlers are called by any
-// thread, return at once, and share state that lives as long as the last of them and the requests
-// under way. kInvalidArgument: a template, a parser or a name in `options` is none; names the flag.
-// `engine` must give one during this call.
-Result<std::vector<Route>> ApiRoutes(ApiOptions options, EngineSource engine);
+// What answers the routes. Outlives whoever calls its routes, and every engine that `engine` gave
+// while a request of it is under way.
+class Api {
+ public:
+  // kInvalidArgument: a template, a parser or a name in `options` is none; names the flag. `engine`
+  // must give one during this call.
+  static Result<std::unique_ptr<Api>> Create(ApiOptions options, EngineSource engine);
+  ~Api();
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+
+  // All routes but those of the process itself (/health, /metrics, …). Handlers are called by any
+  // thread and return at once.
+  std::vector<Route> Routes();
+
+ private:
+  struct State;
+  explicit Api(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace quire
