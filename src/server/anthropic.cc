@@ -52,11 +52,10 @@ Status HandleMessages(ApiCall call, Json body) {
   std::vector<PromptInput> inputs;
   inputs.push_back(ChatInput(call.state, std::move(chat.prompt), job, InputOf(common, sampling)));
   const std::string id = job.head.id;
-  const std::shared_ptr<AsyncEngine> engine = call.engine;
   const std::shared_ptr<HttpReply> reply = call.reply;
-  Generation::Start(engine, id, std::move(inputs),
-                    MakeAnthropicListener(std::move(call), std::move(job), delivery.is_stream),
-                    reply.get());
+  const GenerationPlace place{call.engine, &call.state.live_ids, reply.get()};
+  Generation::Start(place, id, std::move(inputs),
+                    MakeAnthropicListener(std::move(call), std::move(job), delivery.is_stream));
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "formats/json.h"
 #include "server/api.h"
 #include "server/chat_templates.h"
+#include "server/generation.h"
 #include "server/http.h"
 #include "server/reasoning_parser.h"
 #include "server/response_store.h"
@@ -29,6 +30,7 @@ struct ApiState {
   ChatTemplates templates;
   const ToolFormat* tools = nullptr;           // null: none
   const ReasoningFormat* reasoning = nullptr;  // null: none
+  LiveIds live_ids;
   std::unique_ptr<ResponseStore> responses;
   std::unique_ptr<WorkPool> work;  // ends first, so it stands last
 };

@@ -13,24 +13,35 @@ constexpr std::size_t kMaxLive = 128;
 
 }  // namespace
 
-Generation::Generation(const std::shared_ptr<AsyncEngine>& engine, std::string id,
+std::string LiveIds::Take(const std::string& id) {
+  MutexLock lock(mutex_);
+  std::string taken = id;
+  while (!ids_.insert(taken).second) taken = StrCat(id, "-", FreshId());
+  return taken;
+}
+
+void LiveIds::Give(const std::string& id) {
+  MutexLock lock(mutex_);
+  ids_.erase(id);
+}
+
+Generation::Generation(const GenerationPlace& place, std::string id,
                        std::vector<PromptInput> inputs,
                        std::unique_ptr<GenerationListener> listener)
-    : engine_(engine),
+    : engine_(place.engine),
+      ids_(*place.ids),
       id_(std::move(id)),
       inputs_(std::move(inputs)),
       live_ids_(inputs_.size()),
       listener_(std::move(listener)) {}
 
-std::shared_ptr<Generation> Generation::Start(const std::shared_ptr<AsyncEngine>& engine,
-                                              const std::string& id,
+std::shared_ptr<Generation> Generation::Start(const GenerationPlace& place, const std::string& id,
                                               std::vector<PromptInput> inputs,
-                                              std::unique_ptr<GenerationListener> listener,
-                                              HttpReply* reply) {
+                                              std::unique_ptr<GenerationListener> listener) {
   std::shared_ptr<Generation> generation(
-      new Generation(engine, id, std::move(inputs), std::move(listener)));
-  if (reply != nullptr) {
-    reply->OnClientGone([weak = std::weak_ptr<Generation>(generation)] {
+      new Generation(place, id, std::move(inputs), std::move(listener)));
+  if (place.reply != nullptr) {
+    place.reply->OnClientGone([weak = std::weak_ptr<Generation>(generation)] {
       if (const auto strong = weak.lock()) strong->Cancel();
     });
   }
@@ -49,8 +60,7 @@ void Generation::SubmitMore() {
       index = next_++;
       ++num_live_;
       input = std::move(inputs_[index]);
-      // Two requests may have the same id, if their clients chose it.
-      id = live_ids_[index] = StrCat(id_, "-", FreshId());
+      id = live_ids_[index] = ids_.Take(inputs_.size() == 1 ? id_ : StrCat(id_, "-", index));
     }
     const auto engine = engine_.lock();
     const Status status =
@@ -60,7 +70,10 @@ void Generation::SubmitMore() {
                              [self = shared_from_this(), index](RequestOutput output) {
                                self->Hear(index, std::move(output));
                              });
-    if (!status.ok()) return Fail(status);
+    if (!status.ok()) {
+      ids_.Give(id);
+      return Fail(status);
+    }
     // The client may have left while the prompt was no prompt of the engine yet.
     MutexLock lock(mutex_);
     if (is_over_) engine->Abort(id);
@@ -72,6 +85,7 @@ void Generation::Hear(std::size_t index, RequestOutput output) {
   {
     MutexLock lock(mutex_);
     if (output.is_finished) {
+      ids_.Give(live_ids_[index]);
       live_ids_[index].clear();
       --num_live_;
       ++num_done_;

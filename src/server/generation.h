@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/mutex.h"
@@ -29,23 +30,41 @@ class GenerationListener {
   virtual void Fail(const Status& error) = 0;
 };
 
+// The ids of prompts that are in the engine. Any thread.
+class LiveIds {
+ public:
+  // `id`, or where a prompt has it already, one that begins with it.
+  std::string Take(const std::string& id) QUIRE_EXCLUDES(mutex_);
+  void Give(const std::string& id) QUIRE_EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::unordered_set<std::string> ids_ QUIRE_GUARDED_BY(mutex_);
+};
+
+// Where prompts go, and who waits for them.
+struct GenerationPlace {
+  std::shared_ptr<AsyncEngine> engine;
+  LiveIds* ids = nullptr;
+  HttpReply* reply = nullptr;  // null: nobody, it goes on in the background
+};
+
 // Any thread. Lives while the engine or the connection knows it.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
-  // Gives the prompts to the engine, a bounded number at a time, under ids that begin with `id`.
-  // When the client behind `reply` (may be null) leaves, they are ended and the listener hears
-  // nothing more.
-  static std::shared_ptr<Generation> Start(const std::shared_ptr<AsyncEngine>& engine,
-                                           const std::string& id, std::vector<PromptInput> inputs,
-                                           std::unique_ptr<GenerationListener> listener,
-                                           HttpReply* reply);
+  // Gives the prompts to the engine, a bounded number at a time: under `id` where there is one,
+  // else under `id`-0, `id`-1, …. When the client behind the reply leaves, they are ended and the
+  // listener hears nothing more.
+  static std::shared_ptr<Generation> Start(const GenerationPlace& place, const std::string& id,
+                                           std::vector<PromptInput> inputs,
+                                           std::unique_ptr<GenerationListener> listener);
 
   // Ends every prompt; the listener hears nothing more.
   void Cancel() QUIRE_EXCLUDES(mutex_);
 
  private:
-  Generation(const std::shared_ptr<AsyncEngine>& engine, std::string id,
-             std::vector<PromptInput> inputs, std::unique_ptr<GenerationListener> listener);
+  Generation(const GenerationPlace& place, std::string id, std::vector<PromptInput> inputs,
+             std::unique_ptr<GenerationListener> listener);
   void SubmitMore() QUIRE_EXCLUDES(mutex_);
   void Hear(std::size_t index, RequestOutput output) QUIRE_EXCLUDES(mutex_);
   void Fail(const Status& error) QUIRE_EXCLUDES(mutex_);
@@ -53,6 +72,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
   // Whoever owns the engine shuts it down first, which waits for the thread that calls Hear.
   const std::weak_ptr<AsyncEngine> engine_;
+  LiveIds& ids_;
   const std::string id_;
 
   Mutex mutex_;

@@ -78,11 +78,10 @@ Status HandleChat(ApiCall call, Json body) {
   inputs.push_back(ChatInput(call.state, ChatPromptOf(request, job.tools.shows_tools), job,
                              InputOf(request.common, request.sampling)));
   const std::string id = job.head.id;
-  const std::shared_ptr<AsyncEngine> engine = call.engine;
   const std::shared_ptr<HttpReply> reply = call.reply;
-  Generation::Start(engine, id, std::move(inputs),
-                    MakeChatListener(std::move(call), std::move(job), std::move(shape)),
-                    reply.get());
+  const GenerationPlace place{call.engine, &call.state.live_ids, reply.get()};
+  Generation::Start(place, id, std::move(inputs),
+                    MakeChatListener(std::move(call), std::move(job), std::move(shape)));
   return {};
 }
 

@@ -398,15 +398,15 @@ Status HandleCompletion(ApiCall call, Json body) {
   std::vector<PromptInput> inputs = MakeInputs(request, std::move(prompts), job);
   const std::string id = job.head.id;
   const std::size_t num_prompts = inputs.size();
-  const std::shared_ptr<AsyncEngine> engine = call.engine;
   const std::shared_ptr<HttpReply> reply = call.reply;
+  const GenerationPlace place{call.engine, &call.state.live_ids, reply.get()};
   std::unique_ptr<GenerationListener> listener;
   if (job.delivery.is_stream) {
     listener = std::make_unique<StreamedCompletion>(std::move(call), std::move(job), num_prompts);
   } else {
     listener = std::make_unique<GatheredCompletion>(std::move(call), std::move(job), num_prompts);
   }
-  Generation::Start(engine, id, std::move(inputs), std::move(listener), reply.get());
+  Generation::Start(place, id, std::move(inputs), std::move(listener));
   return {};
 }
 

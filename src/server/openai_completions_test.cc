@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "exec/null_executor.h"
-#include "server/testing.h"
+#include "server/api_testing.h"
 
 namespace quire {
 namespace {

@@ -155,8 +155,9 @@ Status HandleResponse(ApiCall call, Json body) {
       ChatInput(call.state, std::move(prompt), job, InputOf(request.common, request.sampling)));
   shape.messages = Json(std::move(messages));
 
-  const std::shared_ptr<AsyncEngine> engine = call.engine;
   const std::shared_ptr<HttpReply> reply = call.reply;
+  const GenerationPlace place{call.engine, &call.state.live_ids,
+                              shape.is_background ? nullptr : reply.get()};
   ApiState& state = call.state;
   const std::string id = shape.id;
   const bool is_background = shape.is_background;
@@ -166,9 +167,8 @@ Status HandleResponse(ApiCall call, Json body) {
     SendJson(call, std::move(first));
   }
   const auto generation =
-      Generation::Start(engine, id, std::move(inputs),
-                        MakeResponseListener(std::move(call), std::move(job), std::move(shape)),
-                        is_background ? nullptr : reply.get());
+      Generation::Start(place, id, std::move(inputs),
+                        MakeResponseListener(std::move(call), std::move(job), std::move(shape)));
   if (is_background) state.responses->NoteGeneration(id, generation);
   return {};
 }
