@@ -55,9 +55,8 @@ void HttpFront::Handle(std::shared_ptr<const HttpRequest> request,
     return reply->Send(std::move(response));
   }
   if (match.allow.empty()) {
-    return reply->Send(ErrorResponse(
-        404, StrCat("there is no route ", Printable(request->method), " ",
-                    Printable(request->path, 200))));
+    return reply->Send(ErrorResponse(404, StrCat("there is no route ", Printable(request->method),
+                                                 " ", Printable(request->path, 200))));
   }
   HttpResponse response =
       ErrorResponse(405, StrCat(Printable(request->path, 200), " does not take ",
