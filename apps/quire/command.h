@@ -55,6 +55,7 @@ Status RunChat(Args args);
 Status RunEval(Args args);
 Status RunGenerate(Args args);
 Status RunInspect(Args args);
+Status RunServe(Args args);
 Status RunTemplate(Args args);
 Status RunTokenize(Args args);
 
