@@ -54,6 +54,7 @@ Status RunChat(Args args);
 Status RunEval(Args args);
 Status RunGenerate(Args args);
 Status RunInspect(Args args);
+Status RunStructured(Args args);
 Status RunTemplate(Args args);
 Status RunTokenize(Args args);
 

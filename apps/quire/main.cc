@@ -22,6 +22,7 @@ constexpr std::array kCommands = {
     Command{"generate", "continue a prompt, or a file of prompts", RunGenerate},
     Command{"eval", "measure a model: perplexity, logits", RunEval},
     Command{"inspect", "tell what a model file holds and needs", RunInspect},
+    Command{"structured", "check texts against a schema, a regex, a grammar", RunStructured},
     Command{"tokenize", "text to token ids and back", RunTokenize},
     Command{"template", "render a chat template", RunTemplate},
     Command{"version", "print the version", RunVersion},
