@@ -27,6 +27,7 @@ struct SubmittedPrompt {
   LivePrompts::Admission admission;
   PromptInput input;
   OutputSink sink;
+  std::chrono::steady_clock::time_point arrival;
 };
 
 Status ShuttingDown() { return Status(Code::kUnavailable, "the engine is shutting down"); }
@@ -40,14 +41,23 @@ RequestOutput LastOutput(std::string request_id, Status error) {
   return output;
 }
 
+EngineMetrics::Options MetricsOptions(const AsyncOptions& options, const ModelFacts& facts) {
+  return {.model_name = options.served_name.empty() ? facts.path : options.served_name,
+          .num_traces = options.num_traces};
+}
+
 }  // namespace
 
 struct AsyncEngine::State {
-  explicit State(const AsyncOptions& options)
-      : submitted(options.max_queued), inbox(options.max_queued), output(live, inbox) {}
+  State(const EngineConfig& engine_config, const AsyncOptions& async_options)
+      : config(engine_config),
+        options(async_options),
+        submitted(options.max_queued),
+        inbox(options.max_queued),
+        output(live, inbox) {}
 
   using Loader = std::function<Result<EngineParts>()>;
-  Status Start(Loader loader, int num_input_threads);
+  Status Start(Loader loader);
 
   // Callers.
   void Call(std::function<Status(EngineCore&)> run, CallOutcome done);
@@ -66,10 +76,13 @@ struct AsyncEngine::State {
   void Run(EngineCall& call);
   void Step();
   void NoteStep(std::span<const EngineCoreOutput> outputs);
-  void Give(std::span<const EngineCoreOutput> outputs, std::span<const RequestId> admitted);
+  void Give(std::span<const EngineCoreOutput> outputs);
   void Fail(Status status);
 
+  const EngineConfig config;
+  const AsyncOptions options;
   EngineParts parts;  // set before Start returns; core is the engine thread's alone
+  std::optional<EngineMetrics> metrics;  // as parts
   LivePrompts live;
   MessageQueue<SubmittedPrompt> submitted;
   EngineInbox inbox;
@@ -84,7 +97,7 @@ struct AsyncEngine::State {
   std::jthread engine_thread;
 };
 
-Status AsyncEngine::State::Start(Loader loader, int num_input_threads) {
+Status AsyncEngine::State::Start(Loader loader) {
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
   engine_thread =
@@ -92,7 +105,7 @@ Status AsyncEngine::State::Start(Loader loader, int num_input_threads) {
         RunEngine(loader, promise);
       });
   QUIRE_RETURN_IF_ERROR(outcome.get());
-  for (int i = 0; i < std::max(1, num_input_threads); ++i) {
+  for (int i = 0; i < std::max(1, options.input_threads); ++i) {
     input_threads.emplace_back([this] { RunInput(); });
   }
   return {};
@@ -120,13 +133,16 @@ void AsyncEngine::State::RunInput() {
 
 Status AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const {
   if (submitted.is_closed()) return ShuttingDown();
+  const auto begin = std::chrono::steady_clock::now();
   QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
                          parts.input->Prepare(std::move(prompt.input), prompt.admission.number));
+  request.arrival = prompt.arrival;
   prepared.requests = FanOut(std::move(request), prompt.admission.requests.first);
   QUIRE_ASSIGN_OR_RETURN(
       prepared.record,
       PromptRecord::Create(parts.tokenizer.get(), prompt.request_id, prepared.requests));
   prepared.sink = std::move(prompt.sink);
+  prepared.record->NoteTokenized(begin, std::chrono::steady_clock::now());
   return {};
 }
 
@@ -141,6 +157,9 @@ void AsyncEngine::State::RunEngine(const Loader& loader, std::promise<Status>& s
     Result<EngineParts> loaded = loader();
     if (!loaded.ok()) return started.set_value(loaded.status());
     parts = *std::move(loaded);
+    metrics.emplace(MetricsOptions(options, parts.facts), config, parts.facts,
+                    parts.decisions.plan);
+    output.Observe(*metrics, options.log_interval);
   } catch (const std::exception& error) {
     return started.set_value(Internal(StrCat("loading the model: ", error.what())));
   }
@@ -179,6 +198,7 @@ void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
     return EndPrompt(prompt.record->Fail(Status()), std::move(prompt.sink));
   }
   if (Status status = AddRequests(prompt.requests); !status.ok()) {
+    if (status.code() == Code::kResourceExhausted) metrics->NoteQueueFull();
     return EndPrompt(LastOutput(prompt.record->request_id(), std::move(status)),
                      std::move(prompt.sink));
   }
@@ -219,9 +239,7 @@ void AsyncEngine::State::Step() {
   const auto outputs = parts.core->Step();
   if (!outputs.ok()) return Fail(outputs.status());
   NoteStep(*outputs);  // first, so that who hears the outputs sees the numbers that go with them
-  Give(*outputs, parts.core->last_admitted());
-  const std::vector<EngineCoreOutput> others = parts.core->TakeOutputs();
-  if (!others.empty()) Give(others, {});
+  Give(*outputs);
 }
 
 void AsyncEngine::State::NoteStep(std::span<const EngineCoreOutput> outputs) {
@@ -230,19 +248,25 @@ void AsyncEngine::State::NoteStep(std::span<const EngineCoreOutput> outputs) {
     num_generated += static_cast<std::int64_t>(out.new_tokens.size());
   }
   MutexLock lock(mutex);
-  stats.scheduler = parts.core->stats();
-  stats.timing = parts.core->last_timing();
+  const StepReport& report = parts.core->last_report();
+  stats.scheduler = report.scheduler;
+  stats.timing = report.timing;
   ++stats.num_steps;
-  stats.num_computed_tokens += parts.core->last_num_tokens();
+  stats.num_computed_tokens += report.num_tokens;
   stats.num_generated_tokens += num_generated;
 }
 
-void AsyncEngine::State::Give(std::span<const EngineCoreOutput> outputs,
-                              std::span<const RequestId> admitted) {
-  if (outputs.empty() && admitted.empty()) return;
-  output.Push(StepOutputs{.time = std::chrono::steady_clock::now(),
-                          .admitted = {admitted.begin(), admitted.end()},
-                          .outputs = {outputs.begin(), outputs.end()}});
+void AsyncEngine::State::Give(std::span<const EngineCoreOutput> outputs) {
+  const auto admitted = parts.core->last_admitted();
+  const auto prefills = parts.core->last_prefills();
+  StepOutputs step = {.report = parts.core->last_report(),
+                      .admitted = {admitted.begin(), admitted.end()},
+                      .prefills = {prefills.begin(), prefills.end()},
+                      .outputs = {outputs.begin(), outputs.end()}};
+  for (EngineCoreOutput& other : parts.core->TakeOutputs()) {
+    step.outputs.push_back(std::move(other));
+  }
+  output.Push(std::move(step));
 }
 
 void AsyncEngine::State::Fail(Status status) {
@@ -260,9 +284,9 @@ AsyncEngine::~AsyncEngine() { Shutdown(std::chrono::milliseconds(0)); }
 Result<std::unique_ptr<AsyncEngine>> AsyncEngine::Create(const EngineConfig& config,
                                                          const AsyncOptions& options,
                                                          const LoadProgress& progress) {
-  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(options)));
-  QUIRE_RETURN_IF_ERROR(engine->state_->Start(
-      [&config, &progress] { return LoadEngine(config, progress); }, options.input_threads));
+  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(config, options)));
+  QUIRE_RETURN_IF_ERROR(
+      engine->state_->Start([&config, &progress] { return LoadEngine(config, progress); }));
   return engine;
 }
 
@@ -274,8 +298,8 @@ Result<std::unique_ptr<AsyncEngine>> AsyncEngine::CreateOver(
     QUIRE_ASSIGN_OR_RETURN(auto executor, make_executor());
     return AssembleEngine(config, ReadMachineMemory(), std::move(executor), std::move(tokenizer));
   };
-  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(options)));
-  QUIRE_RETURN_IF_ERROR(engine->state_->Start(load, options.input_threads));
+  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(config, options)));
+  QUIRE_RETURN_IF_ERROR(engine->state_->Start(load));
   return engine;
 }
 
@@ -297,11 +321,13 @@ Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink
   SubmittedPrompt prompt = {.request_id = std::move(request_id),
                             .admission = admission,
                             .input = std::move(input),
-                            .sink = std::move(sink)};
+                            .sink = std::move(sink),
+                            .arrival = std::chrono::steady_clock::now()};
   if (state_->submitted.TryPush(prompt)) return {};
   state_->live.Remove(prompt.request_id);
   state_->live.NoteHeard();
   if (state_->submitted.is_closed()) return ShuttingDown();
+  state_->metrics->NoteQueueFull();
   return ResourceExhausted("too many prompts are waiting to be read; try again later");
 }
 
@@ -366,6 +392,8 @@ void AsyncEngine::ResetPrefixCache(bool preempt_running, CallOutcome done) {
   };
   state_->Call(reset, std::move(done));
 }
+
+EngineMetrics& AsyncEngine::metrics() { return *state_->metrics; }
 
 EngineStats AsyncEngine::stats() const {
   const EndCounts ends = state_->output.counts();

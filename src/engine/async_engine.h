@@ -11,6 +11,7 @@
 #include "config/engine_config.h"
 #include "config/model_facts.h"
 #include "engine/core.h"
+#include "engine/engine_metrics.h"
 #include "engine/prompt.h"
 #include "engine/sizing.h"
 #include "exec/executor.h"
@@ -39,6 +40,9 @@ struct EngineStats {
 struct AsyncOptions {
   int input_threads = 1;          // that check and tokenize prompts
   std::size_t max_queued = 1024;  // prompts on their way to the scheduler before one is refused
+  std::string served_name;        // of the model, as metrics show it; empty: its path
+  std::chrono::seconds log_interval{0};  // between lines that say what is done; 0: none
+  std::size_t num_traces = 1024;         // of the last requests, kept in metrics().traces()
 };
 
 // Threads: callers -> input threads (check, tokenize) -> engine thread (schedule, compute) ->
@@ -102,6 +106,8 @@ class AsyncEngine {
   // Forgets every cached prefix. kFailedPrecondition, and nothing is done, while requests hold KV
   // blocks; with `preempt_running` they give them back first and are computed again.
   void ResetPrefixCache(bool preempt_running, CallOutcome done);
+
+  EngineMetrics& metrics();
 
   EngineStats stats() const;
   // Prompts submitted whose last output has not been heard yet.

@@ -1,5 +1,6 @@
 #include "engine/core.h"
 
+#include <chrono>
 #include <utility>
 
 namespace quire {
@@ -22,21 +23,36 @@ Result<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineConfig& confi
   return std::unique_ptr<EngineCore>(new EngineCore(std::move(executor), std::move(scheduler)));
 }
 
-Result<std::span<const EngineCoreOutput>> EngineCore::Step() {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+const StepPlan& EngineCore::Schedule() {
+  report_ = {.begin = std::chrono::steady_clock::now()};
   const StepPlan& plan = scheduler_->Schedule();
-  num_tokens_ = plan.num_tokens;
   admitted_.clear();
   for (const NewRequestData& data : plan.new_requests) admitted_.push_back(data.id);
-  const auto scheduled = Clock::now();
-  timing_ = {.schedule = scheduled - start};
-  if (plan.empty()) return std::span<const EngineCoreOutput>{};
-  QUIRE_RETURN_IF_ERROR(executor_->Execute(plan, result_));
-  const auto executed = Clock::now();
-  timing_.execute = executed - scheduled;
-  const auto outputs = scheduler_->Update(result_);
-  timing_.update = Clock::now() - executed;
+  report_.num_rows = static_cast<std::int32_t>(plan.rows.size());
+  report_.num_tokens = plan.num_tokens;
+  for (const PrefillPart& part : scheduler_->prefills()) {
+    ++report_.num_prefill_rows;
+    report_.num_prefill_tokens += part.num_tokens;
+  }
+  report_.end = std::chrono::steady_clock::now();
+  report_.timing.schedule = report_.end - report_.begin;
+  return plan;
+}
+
+Result<std::span<const EngineCoreOutput>> EngineCore::Step() {
+  using Clock = std::chrono::steady_clock;
+  const StepPlan& plan = Schedule();
+  std::span<const EngineCoreOutput> outputs;
+  if (!plan.empty()) {
+    const auto scheduled = report_.end;
+    QUIRE_RETURN_IF_ERROR(executor_->Execute(plan, result_));
+    const auto executed = Clock::now();
+    report_.timing.execute = executed - scheduled;
+    outputs = scheduler_->Update(result_);
+    report_.end = Clock::now();
+    report_.timing.update = report_.end - executed;
+  }
+  report_.scheduler = scheduler_->stats();
   return outputs;
 }
 

@@ -1,7 +1,6 @@
 // The engine's turn: schedule, compute, update.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <span>
 #include <vector>
@@ -9,19 +8,13 @@
 #include "base/status.h"
 #include "config/engine_config.h"
 #include "config/model_facts.h"
+#include "engine/step_report.h"
 #include "exec/executor.h"
 #include "request/request.h"
 #include "sched/scheduler.h"
 #include "step/result.h"
 
 namespace quire {
-
-// Where the time of the last step went.
-struct StepTiming {
-  std::chrono::nanoseconds schedule{};
-  std::chrono::nanoseconds execute{};
-  std::chrono::nanoseconds update{};
-};
 
 // Scheduler and executor, driven by one thread. After a failed step nothing more can be done.
 class EngineCore {
@@ -42,22 +35,24 @@ class EngineCore {
   // Outputs that came about without a step: aborted ones.
   std::vector<EngineCoreOutput> TakeOutputs() { return scheduler_->TakeOutputs(); }
 
-  const StepTiming& last_timing() const { return timing_; }
+  // Of the last step; also of one that had nothing to compute.
+  const StepReport& last_report() const { return report_; }
+  const StepTiming& last_timing() const { return report_.timing; }
+  std::span<const PrefillPart> last_prefills() const { return scheduler_->prefills(); }
   // The requests that the last step computed for the first time, or again after a preemption.
   std::span<const RequestId> last_admitted() const { return admitted_; }
-  std::int32_t last_num_tokens() const { return num_tokens_; }
   Executor& executor() { return *executor_; }
   Scheduler& scheduler() { return *scheduler_; }
 
  private:
   EngineCore(std::unique_ptr<Executor> executor, std::unique_ptr<Scheduler> scheduler);
+  const StepPlan& Schedule();
 
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Scheduler> scheduler_;
   StepResult result_;  // kept for its memory
-  StepTiming timing_;
+  StepReport report_;
   std::vector<RequestId> admitted_;
-  std::int32_t num_tokens_ = 0;
 };
 
 }  // namespace quire
