@@ -21,6 +21,9 @@
 namespace quire {
 namespace {
 
+// After so many good steps a failure counts as the first one again.
+constexpr std::int64_t kStepsToForgiveRestarts = 1000;
+
 // What a caller handed in, on its way to an input thread.
 struct SubmittedPrompt {
   std::string request_id;
@@ -70,6 +73,7 @@ struct AsyncEngine::State {
   // Engine thread.
   void RunEngine(const Loader& loader, std::promise<Status>& started);
   void Loop();
+  void BeginOrEnd(PreparedPrompt& prompt);
   void Begin(PreparedPrompt& prompt);
   Status AddRequests(std::vector<EngineRequest>& requests);
   void Abort(RequestRange requests);
@@ -77,6 +81,8 @@ struct AsyncEngine::State {
   void Step();
   void NoteStep(std::span<const EngineCoreOutput> outputs);
   void Give(std::span<const EngineCoreOutput> outputs);
+  void Recover(const Status& status);
+  bool Restart();
   void Fail(Status status);
 
   const EngineConfig config;
@@ -91,7 +97,10 @@ struct AsyncEngine::State {
   EngineStats stats QUIRE_GUARDED_BY(mutex);
 
   std::optional<Status> failure;  // of the engine thread alone
+  int num_restarts_in_a_row = 0;
+  std::int64_t num_steps_since_restart = 0;
   std::atomic<bool> is_paused = false;
+  std::atomic<bool> is_healthy = true;
   OutputThread output;
   std::vector<std::jthread> input_threads;
   std::jthread engine_thread;
@@ -176,7 +185,7 @@ void AsyncEngine::State::Loop() {
       if (contents.is_closed) {
         EndPrompt(prompt.record->Fail(ShuttingDown()), std::move(prompt.sink));
       } else {
-        Begin(prompt);
+        BeginOrEnd(prompt);
       }
     }
     for (EngineCall& call : contents.calls) Run(call);
@@ -186,10 +195,24 @@ void AsyncEngine::State::Loop() {
     try {
       Step();
     } catch (const std::exception& error) {
-      Fail(Internal(StrCat("a step failed: ", error.what())));
+      Recover(Internal(StrCat("a step failed: ", error.what())));
     }
   }
+  is_healthy = false;
   if (!failure) output.Push(EngineFailure{.status = ShuttingDown()});
+}
+
+void AsyncEngine::State::BeginOrEnd(PreparedPrompt& prompt) {
+  const RequestRange requests = {.first = prompt.requests.front().id,
+                                 .count = static_cast<int>(prompt.requests.size())};
+  try {
+    Begin(prompt);
+  } catch (const std::exception& error) {
+    if (prompt.record == nullptr) return;
+    Abort(requests);
+    EndPrompt(prompt.record->Fail(Internal(StrCat("the prompt could not begin: ", error.what()))),
+              std::move(prompt.sink));
+  }
 }
 
 void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
@@ -229,7 +252,11 @@ void AsyncEngine::State::Run(EngineCall& call) {
   if (failure) {
     outcome = Status(Code::kUnavailable, StrCat("the engine has failed: ", failure->message()));
   } else {
-    outcome = call.run(*parts.core);
+    try {
+      outcome = call.run(*parts.core);
+    } catch (const std::exception& error) {
+      outcome = Internal(StrCat("a call of the engine failed: ", error.what()));
+    }
     is_paused = parts.core->scheduler().is_paused();
   }
   output.Push(CallDone{.done = std::move(call.done), .outcome = std::move(outcome)});
@@ -237,7 +264,8 @@ void AsyncEngine::State::Run(EngineCall& call) {
 
 void AsyncEngine::State::Step() {
   const auto outputs = parts.core->Step();
-  if (!outputs.ok()) return Fail(outputs.status());
+  if (!outputs.ok()) return Recover(outputs.status());
+  ++num_steps_since_restart;
   NoteStep(*outputs);  // first, so that who hears the outputs sees the numbers that go with them
   Give(*outputs);
 }
@@ -269,10 +297,47 @@ void AsyncEngine::State::Give(std::span<const EngineCoreOutput> outputs) {
   output.Push(std::move(step));
 }
 
+// Every prompt that has begun ends with `status`; then the engine goes on, or it has failed.
+void AsyncEngine::State::Recover(const Status& status) {
+  is_healthy = false;
+  QUIRE_LOG(kError) << "a step has failed: " << status.message();
+  output.Push(EngineFailure{.status = status});
+  if (num_steps_since_restart >= kStepsToForgiveRestarts) num_restarts_in_a_row = 0;
+  while (num_restarts_in_a_row < options.max_restarts) {
+    ++num_restarts_in_a_row;
+    num_steps_since_restart = 0;
+    if (!Restart()) continue;
+    is_healthy = true;
+    return Give({});  // for those who count: nothing runs now
+  }
+  Fail(status);
+}
+
+bool AsyncEngine::State::Restart() {
+  Status status;
+  try {
+    status = parts.core->Restart();
+  } catch (const std::exception& error) {
+    status = Internal(error.what());
+  }
+  if (!status.ok()) {
+    QUIRE_LOG(kError) << "the engine could not start again: " << status.message();
+    return false;
+  }
+  QUIRE_LOG(kWarning) << "the engine has started again, " << num_restarts_in_a_row << " of at most "
+                      << options.max_restarts << " times in a row";
+  metrics->NoteRestart();
+  MutexLock lock(mutex);
+  ++stats.num_restarts;
+  stats.scheduler = parts.core->stats();
+  return true;
+}
+
 void AsyncEngine::State::Fail(Status status) {
+  is_healthy = false;
   QUIRE_LOG(kError) << "the engine stops: " << status.message();
   live.Refuse(Status(Code::kUnavailable, StrCat("the engine has failed: ", status.message())));
-  output.Push(EngineFailure{.status = status});
+  output.Push(StepOutputs());
   failure = std::move(status);
 }
 
@@ -344,6 +409,7 @@ void AsyncEngine::Drain() {
 
 void AsyncEngine::Shutdown(std::chrono::milliseconds grace) {
   State& state = *state_;
+  state.is_healthy = false;
   state.live.Refuse(ShuttingDown());
   if (grace.count() > 0) state.live.WaitUntilHeard(std::chrono::steady_clock::now() + grace);
   // From the first thread of a prompt's way to the last, so that each can still hand on.
@@ -379,6 +445,8 @@ void AsyncEngine::Resume(CallOutcome done) {
   };
   state_->Call(resume, std::move(done));
 }
+
+bool AsyncEngine::is_healthy() const { return state_->is_healthy; }
 
 bool AsyncEngine::is_paused() const { return state_->is_paused; }
 

@@ -16,7 +16,8 @@
 
 namespace quire {
 
-// Scheduler and executor, driven by one thread. After a failed step nothing more can be done.
+// Scheduler and executor, driven by one thread. After a failed step nothing more can be done before
+// Restart.
 class EngineCore {
  public:
   // `executor` has its KV cache set up by `plan`.
@@ -27,10 +28,15 @@ class EngineCore {
   Status Add(EngineRequest request) { return scheduler_->Add(std::move(request)); }
   void Abort(RequestId id) { scheduler_->Abort(id); }
   bool has_unfinished() const { return scheduler_->has_unfinished(); }
-  SchedulerStats stats() const { return scheduler_->stats(); }
+  SchedulerStats stats() const;
 
   // One step. Its outputs stay valid until the next call.
   Result<std::span<const EngineCoreOutput>> Step();
+
+  // Begins anew after a failed step, with the model still loaded: every request is gone, without
+  // an output, and so are the KV cache and its prefixes; counts go on. Where it fails it may be
+  // tried again.
+  Status Restart();
 
   // Outputs that came about without a step: aborted ones.
   std::vector<EngineCoreOutput> TakeOutputs() { return scheduler_->TakeOutputs(); }
@@ -45,12 +51,15 @@ class EngineCore {
   Scheduler& scheduler() { return *scheduler_; }
 
  private:
-  EngineCore(std::unique_ptr<Executor> executor, std::unique_ptr<Scheduler> scheduler);
+  EngineCore(const SchedulerConfig& config, std::unique_ptr<Executor> executor,
+             std::unique_ptr<Scheduler> scheduler);
   const StepPlan& Schedule();
 
+  const SchedulerConfig config_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Scheduler> scheduler_;
-  StepResult result_;  // kept for its memory
+  StepResult result_;              // kept for its memory
+  SchedulerStats before_restart_;  // the counts of the schedulers that are gone
   StepReport report_;
   std::vector<RequestId> admitted_;
 };

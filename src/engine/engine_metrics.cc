@@ -220,7 +220,7 @@ void EngineMetrics::AddCacheInfo(const EngineConfig& config, const ModelFacts& f
                                  const KvCachePlan& plan) {
   const CacheOptions& cache = config.cache;
   const std::int64_t num_tokens = (plan.num_blocks - 1) * plan.block_size;
-  const double concurrency = static_cast<double>(num_tokens) / plan.max_model_len;
+  const double concurrency = static_cast<double>(num_tokens) / std::max(1, plan.max_model_len);
   MetricInfo info = Info("vllm:cache_config_info", "How the KV cache is set up");
   const MetricLabels labels = {
       {"block_size", StrCat(plan.block_size)},
