@@ -14,6 +14,7 @@
 #include "apps/quire/command.h"
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
+#include "apps/quire/serve_api.h"
 #include "apps/quire/serve_flags.h"
 #include "base/log.h"
 #include "base/mutex.h"
@@ -176,7 +177,9 @@ Status Run(const ServeConfig& config) {
   EngineSlot slot;
   QUIRE_ASSIGN_OR_RETURN(auto engine, LoadAsyncEngine(config.engine));
   slot.Set(engine);
-  server->Serve({}, {.engine = [&slot] { return slot.Get(); }, .version = config.version});
+  const EngineSource source = [&slot] { return slot.Get(); };
+  QUIRE_ASSIGN_OR_RETURN(const auto api, MakeApi(config, *engine, source));
+  server->Serve(api->Routes(), {.engine = source, .version = config.version});
   SayReady(*server, config);
   ServeUntilSignal(signals, *server, config);
   NotifyServiceManager(config.notify_socket, "STOPPING=1");
