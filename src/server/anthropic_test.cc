@@ -21,7 +21,7 @@ AsyncEngine::ExecutorFactory Says(std::string text) {
 }
 
 std::string Body(std::string_view more = "") {
-  return StrCat(R"({"max_tokens":50,"messages":[{"role":"user","content":"hi"}])", more, "}");
+  return StrCat(R"({"max_tokens":200,"messages":[{"role":"user","content":"hi"}])", more, "}");
 }
 
 TEST(Anthropic, AnswersWithBlocksAndAReason) {

@@ -123,7 +123,8 @@ class OpenAiTest(ServedTest):
 
     def test_chat_stream_helper(self):
         with self.client.chat.completions.stream(
-                model=self.model, messages=QUESTION, max_tokens=12, temperature=0) as stream:
+                model=self.model, messages=QUESTION, max_tokens=50, temperature=0,
+                stop=["s"]) as stream:
             kinds = {event.type for event in stream}
             final = stream.get_final_completion()
         self.assertIn("content.delta", kinds)
