@@ -15,12 +15,15 @@
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
 #include "apps/quire/serve_flags.h"
+#include "apps/quire/tokenizer_source.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/strings.h"
 #include "engine/async_engine.h"
 #include "formats/json.h"
+#include "server/api.h"
 #include "server/notify.h"
+#include "tokenizer/chat_template.h"
 
 namespace quire {
 
@@ -166,6 +169,38 @@ Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(EngineConfig config) {
   return std::shared_ptr<AsyncEngine>(std::move(engine));
 }
 
+// The text of the template that --chat-template names; empty where it names none.
+Result<std::string> ChatTemplateText(const std::string& wanted, const AsyncEngine& engine) {
+  if (wanted.empty() || !engine.has_tokenizer()) return std::string();
+  QUIRE_ASSIGN_OR_RETURN(const ChatTemplate chosen, ChooseChatTemplate(wanted, engine.tokenizer()));
+  return std::string(chosen.source());
+}
+
+ApiOptions MakeApiOptions(const ServeConfig& config) {
+  const RouteOptions& routes = config.server.routes;
+  const EngineConfig& engine = config.engine;
+  ApiOptions options{
+      .served_model_names = routes.served_model_names,
+      .model_root = config.model_name,
+      .version = config.version,
+      .chat_template_content_format = std::string(ToString(routes.chat_template_content_format)),
+      .trust_request_chat_template = routes.trust_request_chat_template,
+      .default_chat_template_kwargs = routes.default_chat_template_kwargs,
+      .response_role = routes.response_role,
+      .tool_call_parser = routes.enable_auto_tool_choice ? routes.tool_call_parser : "",
+      .exclude_tools_when_tool_choice_none = routes.exclude_tools_when_tool_choice_none,
+      .reasoning_parser = routes.reasoning_parser,
+      .strict_fields = routes.strict_fields,
+      .return_tokens_as_token_ids = routes.return_tokens_as_token_ids,
+      .enable_prompt_tokens_details = routes.enable_prompt_tokens_details,
+      .enable_force_include_usage = routes.enable_force_include_usage,
+      .enable_docs = !routes.disable_docs,
+      .allow_priority = engine.scheduler.policy == SchedulingPolicy::kPriority,
+      .max_body_bytes = static_cast<std::size_t>(config.server.limits.max_body_bytes)};
+  if (options.served_model_names.empty()) options.served_model_names = {config.model_name};
+  return options;
+}
+
 Status Run(const ServeConfig& config) {
   const Signals signals;  // before the first thread, which inherits them blocked
   QUIRE_ASSIGN_OR_RETURN(
@@ -176,7 +211,13 @@ Status Run(const ServeConfig& config) {
   EngineSlot slot;
   QUIRE_ASSIGN_OR_RETURN(auto engine, LoadAsyncEngine(config.engine));
   slot.Set(engine);
-  server->Serve({}, {.engine = [&slot] { return slot.Get(); }, .version = config.version});
+  ApiOptions api_options = MakeApiOptions(config);
+  QUIRE_ASSIGN_OR_RETURN(api_options.chat_template,
+                         ChatTemplateText(config.engine.model.chat_template, *engine));
+  QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api,
+                         Api::Create(std::move(api_options), [&slot] { return slot.Get(); }));
+  server->Serve(api->Routes(),
+                {.engine = [&slot] { return slot.Get(); }, .version = config.version});
   SayReady(*server, config);
   ServeUntilSignal(signals, *server, config);
   NotifyServiceManager(config.notify_socket, "STOPPING=1");
