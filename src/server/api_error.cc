@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/strings.h"
 #include "server/json_text.h"
 
 namespace quire {
@@ -106,6 +107,11 @@ std::string_view FieldOf(std::string_view message) {
   if (colon == std::string_view::npos || colon == 0) return {};
   const std::string_view field = message.substr(0, colon);
   return std::ranges::all_of(field, IsFieldByte) ? field : std::string_view();
+}
+
+Status UnderPath(std::string_view path, const Status& error) {
+  const std::string_view between = FieldOf(error.message()).empty() ? ": " : ".";
+  return Status(error.code(), StrCat(path, between, error.message()));
 }
 
 std::string ErrorBody(int http_status, std::string_view message, std::string_view param) {

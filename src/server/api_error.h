@@ -20,6 +20,9 @@ std::string_view ErrorTypeOf(int http_status);
 // positive"), else empty.
 std::string_view FieldOf(std::string_view message);
 
+// `error` of a part of `path`: "tools[1].function.name: …" or "tools[1]: …".
+Status UnderPath(std::string_view path, const Status& error);
+
 // {"error": {"message", "type", "param", "code"}}: OpenAI's and vLLM's; valid UTF-8 always.
 // `param` empty: null.
 std::string ErrorBody(int http_status, std::string_view message, std::string_view param = {});

@@ -15,8 +15,8 @@
 namespace quire {
 
 struct FrontOptions {
-  KeyRing keys;       // empty: routes of Access::kKey are open
-  KeyRing admin_keys; // empty: routes of Access::kAdmin are not there
+  KeyRing keys;        // empty: routes of Access::kKey are open
+  KeyRing admin_keys;  // empty: routes of Access::kAdmin are not there
   CorsOptions cors;
   std::string root_path;  // taken off the front of paths; empty or "/a/b"
   bool sends_request_id = true;

@@ -1,6 +1,7 @@
 // The HTTP server: listening sockets and the threads that serve their connections.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
