@@ -1,6 +1,6 @@
 #include "apps/quire/json_lines.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <string>
 
 #include <unistd.h>
@@ -12,9 +12,8 @@ namespace quire {
 
 namespace {
 
-Result<Json> AnswerLine(const std::string& text,
+Result<Json> AnswerLine(const Json& line,
                         const std::function<Result<Json>(const Json& line)>& answer) {
-  QUIRE_ASSIGN_OR_RETURN(const Json line, ParseJson(text));
   if (!line.is_object()) {
     return InvalidArgument(StrCat("must be a JSON object, got ", line.kind()));
   }
@@ -27,6 +26,15 @@ bool IsBlank(std::string_view text) {
 
 }  // namespace
 
+Result<Json> ParseJsonLine(std::string_view text, std::int64_t number) {
+  Result<Json> json = ParseJson(text);
+  if (json.ok()) return json;
+  // The same fault where the text stands in its file: blank lines before it count.
+  constexpr std::int64_t kMaxLines = std::int64_t{1} << 24;
+  const std::int64_t num_before = std::clamp<std::int64_t>(number - 1, 0, kMaxLines);
+  return ParseJson(std::string(static_cast<std::size_t>(num_before), '\n').append(text)).status();
+}
+
 Status AnswerJsonLines(const std::function<Result<Json>(const Json& line)>& answer) {
   LineReader reader(STDIN_FILENO);
   Writer out(STDOUT_FILENO, "standard output");
@@ -37,9 +45,13 @@ Status AnswerJsonLines(const std::function<Result<Json>(const Json& line)>& answ
     QUIRE_ASSIGN_OR_RETURN(const std::optional<std::string> text, reader.Next());
     if (!text) break;
     if (IsBlank(*text)) continue;
-    Result<Json> answered = AnswerLine(*text, answer);
+    const Result<Json> line = ParseJsonLine(*text, number);
+    Result<Json> answered = line.ok() ? AnswerLine(*line, answer) : line.status();
     if (!answered.ok()) {
-      if (num_failures++ == 0) first_failure = answered.status().With(StrCat("line ", number));
+      const Status& failure = answered.status();
+      if (num_failures++ == 0) {
+        first_failure = line.ok() ? failure.With(StrCat("line ", number)) : failure;
+      }
       answered = Json(JsonObject{{"error", ToValidUtf8(answered.status().message())}});
     }
     QUIRE_RETURN_IF_ERROR(out.Write(answered->Dump()));
