@@ -166,7 +166,11 @@ class AnswerReader {
     if (num_tokens == 0 || num_pieces_ == 0) return {};
     const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
     const double took = seconds(last_text_ - first_text_);
-    const double rate = took > 0 ? static_cast<double>(num_tokens - 1) / took : 0;
+    // A short answer may come in one piece, which tells nothing of the time between tokens.
+    constexpr double kLeastSeconds = 0.001;
+    const double total = seconds(last_text_ - start_);
+    const double rate = took >= kLeastSeconds ? static_cast<double>(num_tokens - 1) / took
+                                              : static_cast<double>(num_tokens) / total;
     char numbers[96];
     std::snprintf(numbers, sizeof numbers, ", %.1f tokens/s; first token after %.2f s", rate,
                   seconds(first_text_ - start_));
