@@ -235,13 +235,16 @@ Result<std::string> DefaultModel(const ModelPlaces& places) {
 Result<std::string> LocateModel(const std::string& model, const ModelPlaces& places) {
   if (model.empty()) return DefaultModel(places);
   if (IsFile(model) || IsFolder(model)) return ModelAtPath(model);
-  if (!IsName(model) || ModelCache(places).empty()) return NoSuchModel(model, places);
-  const fs::path cached = ModelCache(places) / model;
-  const fs::path with_suffix = cached.string() + std::string(kGguf);
-  if (IsFile(with_suffix)) return with_suffix.string();
-  if (IsFile(cached) || IsFolder(cached)) return ModelAtPath(cached);
-  const fs::path repo = HubCache(places) / RepoFolder(model);
-  if (IsFolder(repo)) {
+  if (!IsName(model)) return NoSuchModel(model, places);
+  if (const fs::path cache = ModelCache(places); !cache.empty()) {
+    const fs::path cached = cache / model;
+    const fs::path with_suffix = cached.string() + std::string(kGguf);
+    if (IsFile(with_suffix)) return with_suffix.string();
+    if (IsFile(cached) || IsFolder(cached)) return ModelAtPath(cached);
+  }
+  const fs::path hub = HubCache(places);
+  const fs::path repo = hub / RepoFolder(model);
+  if (!hub.empty() && IsFolder(repo)) {
     const std::optional<fs::path> snapshot = Snapshot(repo);
     if (snapshot) return ModelInFolder(*snapshot);
     return NotFound(StrCat(Printable(model), ": ", repo.string(), " has no snapshot"));
