@@ -29,10 +29,10 @@ test: deps-test model ## build the dev preset and run its tests
 test-slow: test ## the long tests too: full batch invariance, property tests, stress
 	@ctest --test-dir $(BUILD)/dev -L slow -j 1 --output-on-failure
 
-check: deps-check ## format, layers, headers, asan, fuzz replay
+check: deps-check ## format, layers, headers, tidy, asan, tsan, fuzz replay
 	@tools/check.sh
 
-check-all: deps-check ## those and tidy, clang, tsan, arm64
+check-all: deps-check ## those and the clang and arm64 builds
 	@tools/check.sh all
 
 bench: deps-bench build model ## the benchmark programs, against the limits of this machine

@@ -1,12 +1,12 @@
 #!/bin/bash
 # clang-tidy over every source of src/ and apps/. A source that passed is not read again until its
-# preprocessed text or the checks change (marks in build/tidy). Reads the clang preset's compile
+# preprocessed text or the checks change (marks in the cache folder). Reads the clang preset's compile
 # commands; kernels of other processors are left out.
 #
 #   tools/tidy.sh [FILE …]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-marks=build/tidy
+marks=${XDG_CACHE_HOME:-$HOME/.cache}/quire/tidy
 mkdir -p "$marks"
 
 check_one() {

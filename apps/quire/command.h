@@ -50,10 +50,12 @@ void Complain(std::string_view message);
 // One line for a person on standard error, as it is.
 void Tell(std::string_view line);
 
+Status RunBench(Args args);
 Status RunChat(Args args);
 Status RunEval(Args args);
 Status RunGenerate(Args args);
 Status RunInspect(Args args);
+Status RunServe(Args args);
 Status RunStructured(Args args);
 Status RunTemplate(Args args);
 Status RunTokenize(Args args);

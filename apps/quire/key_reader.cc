@@ -17,7 +17,8 @@ namespace quire {
 namespace {
 
 constexpr int kForever = -1;
-constexpr int kSequenceTimeoutMs = 50;  // between the bytes of one key
+constexpr int kSequenceTimeoutMs = 50;          // between the bytes of one key
+constexpr unsigned char kEndOfInputKey = 0x04;  // Ctrl-D
 constexpr std::string_view kPasteBegin = "\x1b[200~";
 constexpr std::string_view kPasteEnd = "\x1b[201~";
 
@@ -31,14 +32,18 @@ bool KeyReader::Fetch(int timeout_ms) {
       return false;
     }
     pollfd wait{.fd = fd_, .events = POLLIN, .revents = 0};
-    const int ready = poll(&wait, 1, timeout_ms);
+    const int ready = poll(&wait, 1, is_typed_ahead_ ? 0 : timeout_ms);
     if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0 && is_typed_ahead_) {
+      is_typed_ahead_ = false;
+      continue;
+    }
     if (ready <= 0) return false;
     unsigned char byte = 0;
     const ssize_t n = read(fd_, &byte, 1);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
-    pending_.push_back(byte);
+    pending_.push_back(byte == 0 && is_typed_ahead_ ? kEndOfInputKey : byte);
     return true;
   }
 }

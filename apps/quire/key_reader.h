@@ -20,6 +20,10 @@ class KeyReader {
  public:
   explicit KeyReader(int fd) : fd_(fd) {}
 
+  // A line begins. What was typed before this went through the terminal's line mode, in which
+  // Ctrl-D leaves a NUL: until no byte is waiting, a NUL is read as Ctrl-D.
+  void BeginLine() { is_typed_ahead_ = true; }
+
   // The next character; U+FFFD for bytes that are no UTF-8. nullopt at the end of input and on
   // Ctrl-C.
   std::optional<wchar_t> Next();
@@ -36,6 +40,7 @@ class KeyReader {
 
   int fd_;
   std::deque<unsigned char> pending_;  // read, not given out
+  bool is_typed_ahead_ = false;
   bool is_pasting_ = false;
   bool was_carriage_return_ = false;  // the last byte of the paste
   bool was_interrupted_ = false;

@@ -35,6 +35,23 @@ TEST(KeyReader, KeepsControlBytesOutOfAPaste) {
   EXPECT_EQ(Read("\x1b[200~a\x03\x1b[Ab\x7f\x1b[201~"), L"a[Ab");
 }
 
+TEST(KeyReader, TakesTheNulOfATypedAheadCtrlDForIt) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  KeyReader keys(ends[0]);
+  keys.BeginLine();
+  ASSERT_EQ(write(ends[1], "a\0", 2), 2);
+  EXPECT_EQ(keys.Next(), L'a');
+  EXPECT_EQ(keys.Next(), L'\x04');
+  // Nothing follows an Escape: from here on keys come from a terminal in raw mode.
+  ASSERT_EQ(write(ends[1], "\x1b", 1), 1);
+  EXPECT_EQ(keys.Next(), L'\x1b');
+  ASSERT_EQ(write(ends[1], "\0", 1), 1);
+  EXPECT_EQ(keys.Next(), L'\0');
+  close(ends[1]);
+  close(ends[0]);
+}
+
 TEST(KeyReader, ReplacesWhatIsNoUtf8) {
   EXPECT_EQ(Read("a\xff\x62"), L"a\uFFFDb");
   EXPECT_EQ(Read("\xe2\x82x"), L"\uFFFDx");

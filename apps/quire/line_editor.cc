@@ -138,6 +138,7 @@ Result<std::optional<std::string>> LineEditor::ReadLine(const std::string& promp
   state.input.prompt = prompt;
   for (;;) {
     int count = 0;
+    state.input.keys.BeginLine();
     WriteToTerminal(kMarkPastes);
     const char* text = el_gets(state.editor, &count);
     WriteToTerminal(kMarkNoPastes);

@@ -20,7 +20,9 @@ Status RunVersion(Args args);
 constexpr std::array kCommands = {
     Command{"chat", "talk with a model in the terminal", RunChat},
     Command{"generate", "continue a prompt, or a file of prompts", RunGenerate},
+    Command{"serve", "serve a model over HTTP", RunServe},
     Command{"eval", "measure a model: perplexity, logits", RunEval},
+    Command{"bench", "measure speed: machine, kernels, latency, throughput", RunBench},
     Command{"inspect", "tell what a model file holds and needs", RunInspect},
     Command{"structured", "check texts against a schema, a regex, a grammar", RunStructured},
     Command{"tokenize", "text to token ids and back", RunTokenize},

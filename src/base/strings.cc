@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 
 namespace quire {
 
@@ -35,7 +36,14 @@ int Utf8SequenceLength(std::string_view text) {
 }
 
 bool IsValidUtf8(std::string_view text) {
+  constexpr std::uint64_t kHighBits = 0x8080808080808080;
   while (!text.empty()) {
+    std::uint64_t eight = kHighBits;
+    if (text.size() >= sizeof eight) std::memcpy(&eight, text.data(), sizeof eight);
+    if ((eight & kHighBits) == 0) {
+      text.remove_prefix(sizeof eight);
+      continue;
+    }
     const int length = Utf8SequenceLength(text);
     if (length == 0) return false;
     text.remove_prefix(static_cast<std::size_t>(length));

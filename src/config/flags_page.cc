@@ -62,6 +62,8 @@ std::string FlagsPage() {
   std::string page(kIntroduction);
   page += "\n## The engine\n";
   AppendGroups(DescribeEngineOptions(), page);
+  page += "\n## The server\n\nOf `quire serve`, besides those of the engine.\n";
+  AppendGroups(DescribeServerOptions(), page);
   page += "\n## A request\n\nThe same names, with underscores, are fields of requests.\n";
   AppendGroups(DescribeSamplingParams(), page);
   return page;

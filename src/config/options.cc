@@ -4,6 +4,7 @@
 
 #include "config/engine_fields.h"
 #include "config/field_value.h"
+#include "config/server_fields.h"
 #include "request/sampling_fields.h"
 
 namespace quire {
@@ -144,19 +145,25 @@ Status SetFromText(Fields& fields, std::string_view what, std::string_view name,
   return SetField(fields, what, *off, set("false"));
 }
 
-constexpr std::string_view kEngineOption = "engine option";
-constexpr std::string_view kSamplingParam = "sampling parameter";
-
-}  // namespace
-
-std::vector<OptionDescription> DescribeEngineOptions() {
+template <typename Config>
+std::vector<OptionDescription> DescribeGroups() {
   std::vector<OptionDescription> options;
-  const EngineConfig config;
+  const Config config;
   VisitGroups(config, [&](std::string_view group, const auto& part) {
     Describe<std::remove_cvref_t<decltype(part)>>(group, options);
   });
   return options;
 }
+
+constexpr std::string_view kEngineOption = "engine option";
+constexpr std::string_view kServerOption = "server option";
+constexpr std::string_view kSamplingParam = "sampling parameter";
+
+}  // namespace
+
+std::vector<OptionDescription> DescribeEngineOptions() { return DescribeGroups<EngineConfig>(); }
+
+std::vector<OptionDescription> DescribeServerOptions() { return DescribeGroups<ServerConfig>(); }
 
 std::vector<OptionDescription> DescribeSamplingParams() {
   std::vector<OptionDescription> options;
@@ -170,6 +177,15 @@ Status SetEngineFlag(EngineConfig& config, std::string_view name, std::string_vi
 
 Status SetEngineField(EngineConfig& config, std::string_view name, const Json& value) {
   return SetField(config, kEngineOption, name,
+                  [&](auto& field) { return FieldFromJson(value, field); });
+}
+
+Status SetServerFlag(ServerConfig& config, std::string_view name, std::string_view text) {
+  return SetFromText(config, kServerOption, name, text);
+}
+
+Status SetServerField(ServerConfig& config, std::string_view name, const Json& value) {
+  return SetField(config, kServerOption, name,
                   [&](auto& field) { return FieldFromJson(value, field); });
 }
 
@@ -195,6 +211,8 @@ bool IsSamplingParam(std::string_view name) {
 }
 
 Json ToJson(const EngineConfig& config) { return FieldsToJson(config); }
+
+Json ToJson(const ServerConfig& config) { return FieldsToJson(config); }
 
 Json ToJson(const SamplingParams& params) { return FieldsToJson(params); }
 

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "config/engine_config.h"
+#include "config/server_config.h"
 #include "formats/json.h"
 #include "request/sampling_params.h"
 
@@ -26,8 +27,9 @@ struct OptionDescription {
   std::vector<std::string> choices;  // of an enumeration
 };
 
-// All options of the engine, and all parameters of sampling, in their list's order.
+// All options of the engine, of the server, and all parameters of sampling, in their list's order.
 std::vector<OptionDescription> DescribeEngineOptions();
+std::vector<OptionDescription> DescribeServerOptions();
 std::vector<OptionDescription> DescribeSamplingParams();
 
 // Sets the option `name` ("max-num-seqs" or "max_num_seqs") from a command line's text, or from
@@ -35,6 +37,8 @@ std::vector<OptionDescription> DescribeSamplingParams();
 // an unknown one brings the nearest name there is. Ranges are for Validate() to check.
 Status SetEngineFlag(EngineConfig& config, std::string_view name, std::string_view text);
 Status SetEngineField(EngineConfig& config, std::string_view name, const Json& value);
+Status SetServerFlag(ServerConfig& config, std::string_view name, std::string_view text);
+Status SetServerField(ServerConfig& config, std::string_view name, const Json& value);
 
 // The same for sampling parameters ("top_k" or "top-k"). JSON null keeps a parameter at its
 // default or empties an optional one; true as a number of logprobs is 1, false none.
@@ -47,6 +51,7 @@ bool IsSamplingParam(std::string_view name);
 // All options by name, and back; a member that is no option is an error, a missing one keeps its
 // default.
 Json ToJson(const EngineConfig& config);
+Json ToJson(const ServerConfig& config);
 Json ToJson(const SamplingParams& params);
 Result<EngineConfig> EngineConfigFromJson(const Json& value);
 

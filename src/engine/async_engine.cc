@@ -1,6 +1,7 @@
 #include "engine/async_engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <future>
 #include <optional>
@@ -48,6 +49,9 @@ struct AsyncEngine::State {
   using Loader = std::function<Result<EngineParts>()>;
   Status Start(Loader loader, int num_input_threads);
 
+  // Callers.
+  void Call(std::function<Status(EngineCore&)> run, CallOutcome done);
+
   // Input threads.
   void RunInput();
   Status Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
@@ -59,6 +63,7 @@ struct AsyncEngine::State {
   void Begin(PreparedPrompt& prompt);
   Status AddRequests(std::vector<EngineRequest>& requests);
   void Abort(RequestRange requests);
+  void Run(EngineCall& call);
   void Step();
   void NoteStep(std::span<const EngineCoreOutput> outputs);
   void Give(std::span<const EngineCoreOutput> outputs, std::span<const RequestId> admitted);
@@ -73,6 +78,7 @@ struct AsyncEngine::State {
   EngineStats stats QUIRE_GUARDED_BY(mutex);
 
   std::optional<Status> failure;  // of the engine thread alone
+  std::atomic<bool> is_paused = false;
   OutputThread output;
   std::vector<std::jthread> input_threads;
   std::jthread engine_thread;
@@ -145,7 +151,7 @@ void AsyncEngine::State::RunEngine(const Loader& loader, std::promise<Status>& s
 void AsyncEngine::State::Loop() {
   EngineInbox::Contents contents;
   while (true) {
-    const bool is_idle = failure || !parts.core->has_unfinished();
+    const bool is_idle = failure || is_paused || !parts.core->has_unfinished();
     inbox.Take(is_idle, contents);
     for (PreparedPrompt& prompt : contents.prompts) {
       if (contents.is_closed) {
@@ -154,6 +160,7 @@ void AsyncEngine::State::Loop() {
         Begin(prompt);
       }
     }
+    for (EngineCall& call : contents.calls) Run(call);
     if (contents.is_closed) break;
     for (const RequestRange requests : contents.aborts) Abort(requests);
     if (failure) continue;
@@ -195,6 +202,17 @@ void AsyncEngine::State::Abort(RequestRange requests) {
   for (int i = 0; i < requests.count; ++i) {
     parts.core->Abort(RequestId(requests.first.value() + i));
   }
+}
+
+void AsyncEngine::State::Run(EngineCall& call) {
+  Status outcome;
+  if (failure) {
+    outcome = Status(Code::kUnavailable, StrCat("the engine has failed: ", failure->message()));
+  } else {
+    outcome = call.run(*parts.core);
+    is_paused = parts.core->scheduler().is_paused();
+  }
+  output.Push(CallDone{.done = std::move(call.done), .outcome = std::move(outcome)});
 }
 
 void AsyncEngine::State::Step() {
@@ -310,6 +328,43 @@ void AsyncEngine::Shutdown(std::chrono::milliseconds grace) {
   state.inbox.Close();
   if (state.engine_thread.joinable()) state.engine_thread.join();
   state.output.Stop();
+}
+
+void AsyncEngine::State::Call(std::function<Status(EngineCore&)> run, CallOutcome done) {
+  EngineCall call = {.run = std::move(run), .done = std::move(done)};
+  if (inbox.PushCall(call)) return;
+  if (!call.done) return;
+  call.done(submitted.is_closed() ? ShuttingDown()
+                                  : ResourceExhausted("too many calls wait for the engine"));
+}
+
+void AsyncEngine::Pause(PauseMode mode, CallOutcome done) {
+  const auto pause = [mode](EngineCore& core) {
+    core.scheduler().Pause(mode);
+    return Status();
+  };
+  state_->Call(pause, std::move(done));
+}
+
+void AsyncEngine::Resume(CallOutcome done) {
+  const auto resume = [](EngineCore& core) {
+    core.scheduler().Resume();
+    return Status();
+  };
+  state_->Call(resume, std::move(done));
+}
+
+bool AsyncEngine::is_paused() const { return state_->is_paused; }
+
+void AsyncEngine::ResetPrefixCache(bool preempt_running, CallOutcome done) {
+  const auto reset = [preempt_running](EngineCore& core) {
+    Scheduler& scheduler = core.scheduler();
+    if (preempt_running) scheduler.PreemptAll();
+    if (scheduler.ResetPrefixCache()) return Status();
+    return Status(Code::kFailedPrecondition,
+                  "the prefix cache cannot be reset while requests hold KV blocks");
+  };
+  state_->Call(reset, std::move(done));
 }
 
 EngineStats AsyncEngine::stats() const {

@@ -88,6 +88,21 @@ class AsyncEngine {
   // rest with kUnavailable; then all threads have ended. Any thread but the output thread, once.
   void Shutdown(std::chrono::milliseconds grace);
 
+  // Hears what came of a call, once: on the output thread, after all outputs of the steps before
+  // the call; or at once, on the caller's thread, with kUnavailable where the engine has stopped
+  // and kResourceExhausted where too many calls wait.
+  using CallOutcome = std::function<void(Status outcome)>;
+
+  // After the step under way no more steps are computed until Resume. Prompts can still be
+  // submitted, and wait; aborts are obeyed. Any thread; never blocks, like the calls below.
+  void Pause(PauseMode mode, CallOutcome done);
+  void Resume(CallOutcome done);
+  bool is_paused() const;
+
+  // Forgets every cached prefix. kFailedPrecondition, and nothing is done, while requests hold KV
+  // blocks; with `preempt_running` they give them back first and are computed again.
+  void ResetPrefixCache(bool preempt_running, CallOutcome done);
+
   EngineStats stats() const;
   // Prompts submitted whose last output has not been heard yet.
   std::size_t num_live() const;

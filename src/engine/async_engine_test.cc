@@ -1,5 +1,6 @@
 #include "engine/async_engine.h"
 
+#include <future>
 #include <map>
 #include <thread>
 
@@ -320,6 +321,80 @@ TEST(AsyncEngine, SaysWhyItCannotStart) {
       []() -> Result<std::unique_ptr<Executor>> { return NotFound("no such model"); }, nullptr);
   ASSERT_FALSE(engine.ok());
   EXPECT_EQ(engine.status().message(), "no such model");
+}
+
+// Waits for the outcome of a call.
+class Outcome {
+ public:
+  AsyncEngine::CallOutcome Sink() {
+    return [this](Status status) { promise_.set_value(std::move(status)); };
+  }
+  Status Wait() { return promise_.get_future().get(); }
+
+ private:
+  std::promise<Status> promise_;
+};
+
+Status PauseAndWait(AsyncEngine& engine, PauseMode mode) {
+  Outcome outcome;
+  engine.Pause(mode, outcome.Sink());
+  return outcome.Wait();
+}
+
+TEST(AsyncEngine, GivesNothingBetweenPauseAndResume) {
+  for (const PauseMode mode : {PauseMode::kKeep, PauseMode::kPreempt}) {
+    Ears ears;
+    const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
+    ASSERT_TRUE(engine->Submit("early", Text("hello", 60), ears.Sink()).ok());
+    ASSERT_TRUE(ears.WaitForOutputs(3));
+    ASSERT_TRUE(PauseAndWait(*engine, mode).ok());
+    EXPECT_TRUE(engine->is_paused());
+    const std::size_t before = ears.Of("early").text.size();
+    ASSERT_TRUE(engine->Submit("late", Text("hello", 2), ears.Sink()).ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(ears.Of("early").text.size(), before);
+    EXPECT_EQ(ears.num_ended(), 0);
+    Outcome resumed;
+    engine->Resume(resumed.Sink());
+    EXPECT_TRUE(resumed.Wait().ok());
+    ASSERT_TRUE(ears.WaitForEnds(2));
+    EXPECT_EQ(ears.Of("early").text, std::string(60, 'a'));
+    EXPECT_FALSE(engine->is_paused());
+  }
+}
+
+TEST(AsyncEngine, ObeysAbortsWhilePaused) {
+  Ears ears;
+  const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
+  ASSERT_TRUE(engine->Submit("running", Text("hello", 4000), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForOutputs(2));
+  ASSERT_TRUE(PauseAndWait(*engine, PauseMode::kKeep).ok());
+  engine->Abort("running");
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  EXPECT_EQ(ears.Of("running").reason, FinishReason::kAbort);
+  EXPECT_EQ(engine->stats().scheduler.num_used_blocks, 0);
+}
+
+TEST(AsyncEngine, ResetsThePrefixCacheOnlyWhenNoBlockIsInUseOrRunningRequestsMayBePreempted) {
+  Ears ears;
+  const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
+  ASSERT_TRUE(engine->Submit("running", Text("hello", 200), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForOutputs(2));
+  Outcome refused;
+  engine->ResetPrefixCache(false, refused.Sink());
+  EXPECT_EQ(refused.Wait().code(), Code::kFailedPrecondition);
+  Outcome done;
+  engine->ResetPrefixCache(true, done.Sink());
+  EXPECT_TRUE(done.Wait().ok());
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  EXPECT_EQ(ears.Of("running").text, std::string(200, 'a'));
+  EXPECT_EQ(ears.Of("running").times.num_preemptions, 1);
+}
+
+TEST(AsyncEngine, RefusesCallsOnceItHasStopped) {
+  const auto engine = MakeEngine();
+  engine->Shutdown(std::chrono::milliseconds(0));
+  EXPECT_EQ(PauseAndWait(*engine, PauseMode::kKeep).code(), Code::kUnavailable);
 }
 
 TEST(AsyncEngine, TwoEnginesRunInOneProcess) {

@@ -23,6 +23,16 @@ void EngineInbox::PushAbort(RequestRange requests) {
   changed_.notify_all();
 }
 
+bool EngineInbox::PushCall(EngineCall& call) {
+  {
+    MutexLock lock(mutex_);
+    if (contents_.is_closed || contents_.calls.size() >= capacity_) return false;
+    contents_.calls.push_back(std::move(call));
+  }
+  changed_.notify_all();
+  return true;
+}
+
 void EngineInbox::Close() {
   {
     MutexLock lock(mutex_);
@@ -34,14 +44,16 @@ void EngineInbox::Close() {
 void EngineInbox::Take(bool may_wait, Contents& contents) {
   contents.prompts.clear();
   contents.aborts.clear();
+  contents.calls.clear();
   {
     MutexLock lock(mutex_);
     while (may_wait && contents_.prompts.empty() && contents_.aborts.empty() &&
-           !contents_.is_closed) {
+           contents_.calls.empty() && !contents_.is_closed) {
       changed_.wait(mutex_);
     }
     std::swap(contents.prompts, contents_.prompts);
     std::swap(contents.aborts, contents_.aborts);
+    std::swap(contents.calls, contents_.calls);
     contents.is_closed = contents_.is_closed;
   }
   if (!contents.prompts.empty()) changed_.notify_all();

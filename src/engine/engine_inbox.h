@@ -1,4 +1,4 @@
-// What the engine thread hears from others: prepared prompts, aborts, the wish to end.
+// What the engine thread hears from others: prepared prompts, aborts, calls, the wish to end.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/status.h"
 #include "engine/live_prompts.h"
 #include "engine/prompt_record.h"
 #include "request/request.h"
 
 namespace quire {
+
+class EngineCore;
 
 // A prompt that is ready for the scheduler, and what its outputs need.
 struct PreparedPrompt {
@@ -20,7 +23,14 @@ struct PreparedPrompt {
   std::function<void(RequestOutput)> sink;
 };
 
-// Many writers, one reader. Prompts are bounded by `capacity`, aborts by the prompts alive.
+// Something to do between two steps, on the engine thread, and who hears what came of it.
+struct EngineCall {
+  std::function<Status(EngineCore& core)> run;
+  std::function<void(Status outcome)> done;
+};
+
+// Many writers, one reader. Prompts and calls are bounded by `capacity`, aborts by the prompts
+// alive.
 class EngineInbox {
  public:
   explicit EngineInbox(std::size_t capacity) : capacity_(capacity) {}
@@ -29,11 +39,14 @@ class EngineInbox {
   bool PushPrompt(PreparedPrompt& prompt) QUIRE_EXCLUDES(mutex_);
   // Never waits.
   void PushAbort(RequestRange requests) QUIRE_EXCLUDES(mutex_);
+  // Never waits. False, and `call` stays as it was, when the inbox is full of calls or closed.
+  bool PushCall(EngineCall& call) QUIRE_EXCLUDES(mutex_);
   void Close() QUIRE_EXCLUDES(mutex_);
 
   struct Contents {
     std::vector<PreparedPrompt> prompts;
     std::vector<RequestRange> aborts;
+    std::vector<EngineCall> calls;
     bool is_closed = false;
   };
   // Takes everything out into `contents`, whose memory is used again; with `may_wait` only once

@@ -23,6 +23,7 @@ InputProcessor::InputProcessor(Options options, std::shared_ptr<const Tokenizer>
     : options_(std::move(options)), tokenizer_(std::move(tokenizer)) {}
 
 Result<EngineRequest> InputProcessor::Prepare(PromptInput input, std::uint64_t number) const {
+  if (input.prepare) QUIRE_RETURN_IF_ERROR(input.prepare(input));
   QUIRE_RETURN_IF_ERROR(
       input.sampling.Validate(static_cast<int>(options_.vocab_size), options_.max_logprobs));
   if (input.sampling.structured_outputs != nullptr) {

@@ -43,6 +43,18 @@ TEST(InputProcessor, RefusesPromptsWithoutATokenAndIdsOutOfRange) {
   EXPECT_NE(Refusal(processor, input).find("0 to 299"), std::string::npos);
 }
 
+TEST(InputProcessor, LetsAnInputFillItselfInFirst) {
+  const InputProcessor processor = MakeProcessor(16);
+  PromptInput input;
+  input.prepare = [](PromptInput& self) -> Status {
+    self.text = "xyz";
+    return {};
+  };
+  EXPECT_EQ(processor.Prepare(input, 0)->prompt, (std::vector<TokenId>{'x', 'y', 'z'}));
+  input.prepare = [](PromptInput&) { return InvalidArgument("messages: no"); };
+  EXPECT_EQ(Refusal(processor, input), "messages: no");
+}
+
 TEST(InputProcessor, NamesBothLengthsOfAPromptThatLeavesNoRoom) {
   const InputProcessor processor = MakeProcessor(16);
   EXPECT_TRUE(processor.Prepare(Text(std::string(15, 'a')), 0).ok());

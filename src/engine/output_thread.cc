@@ -56,6 +56,14 @@ void OutputThread::Take(EngineFailure& failure) {
   Deliver();
 }
 
+void OutputThread::Take(CallDone& call) {
+  try {
+    if (call.done) call.done(std::move(call.outcome));
+  } catch (const std::exception& error) {
+    QUIRE_LOG(kError) << "who made a call failed to hear its outcome: " << error.what();
+  }
+}
+
 void OutputThread::Deliver() {
   for (RequestOutput& output : outputs_) {
     const auto sink = sinks_.find(output.request_id);

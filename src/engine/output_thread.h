@@ -38,7 +38,12 @@ struct StepOutputs {
 struct EngineFailure {
   Status status;
 };
-using OutputMessage = std::variant<BegunPrompt, EndedPrompt, StepOutputs, EngineFailure>;
+// A call that the engine thread has worked off.
+struct CallDone {
+  std::function<void(Status outcome)> done;
+  Status outcome;
+};
+using OutputMessage = std::variant<BegunPrompt, EndedPrompt, StepOutputs, EngineFailure, CallDone>;
 
 // How answers ended so far.
 struct EndCounts {
@@ -67,6 +72,7 @@ class OutputThread {
   void Take(EndedPrompt& ended);
   void Take(StepOutputs& step);
   void Take(EngineFailure& failure);
+  static void Take(CallDone& call);
   void Deliver();
   void Count(const RequestOutput& output);
   void Call(const std::function<void(RequestOutput)>& sink, RequestOutput output);

@@ -1,17 +1,22 @@
 // What a caller gives the engine.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/id.h"
+#include "base/status.h"
 #include "request/sampling_params.h"
 
 namespace quire {
 
 // One prompt: text, or ids that are taken as they are.
 struct PromptInput {
+  // Called first, by an input thread, with this input; may fill in the text or the ids (a chat
+  // template's rendering, say). The prompt ends with its error. May be empty.
+  std::function<Status(PromptInput& input)> prepare;
   std::string text;
   std::optional<std::vector<TokenId>> token_ids;
   bool add_special_tokens = true;

@@ -6,6 +6,7 @@ namespace quire::kernels {
 struct CpuTable;
 
 void FillPortableNorm(CpuTable& table);
+void FillPortablePeak(CpuTable& table);
 void FillPortableRope(CpuTable& table);
 void FillPortableActivation(CpuTable& table);
 void FillPortableSoftmax(CpuTable& table);
@@ -21,12 +22,14 @@ void FillAvx2Attention(CpuTable& table);
 void FillAvx2Elementwise(CpuTable& table);
 void FillAvx2MatmulFloat(CpuTable& table);
 void FillAvx2MatmulQuant(CpuTable& table);
+void FillAvx2Peak(CpuTable& table);
 void FillAvx2Quantize(CpuTable& table);
 
 void FillAvx512Attention(CpuTable& table);
 void FillAvx512Elementwise(CpuTable& table);
 void FillAvx512MatmulFloat(CpuTable& table);
 void FillAvx512MatmulQuant(CpuTable& table);
+void FillAvx512Peak(CpuTable& table);
 void FillAvx512Quantize(CpuTable& table);
 
 void FillNeonAttention(CpuTable& table);

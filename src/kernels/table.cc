@@ -21,6 +21,7 @@ constexpr std::array kIsaNames = {
 
 void FillPortable(CpuTable& table) {
   FillPortableNorm(table);
+  FillPortablePeak(table);
   FillPortableRope(table);
   FillPortableActivation(table);
   FillPortableSoftmax(table);
@@ -37,6 +38,7 @@ void FillAvx2(CpuTable& table) {
   FillAvx2MatmulFloat(table);
   FillPortablePack8(table);
   FillAvx2MatmulQuant(table);
+  FillAvx2Peak(table);
   FillAvx2Quantize(table);
 }
 
@@ -46,6 +48,7 @@ void FillAvx512(CpuTable& table) {
   FillAvx512MatmulFloat(table);
   FillPortablePack16(table);
   FillAvx512MatmulQuant(table);
+  FillAvx512Peak(table);
   FillAvx512Quantize(table);
 }
 #elif defined(__aarch64__)

@@ -10,6 +10,7 @@
 #include "kernels/attention.h"
 #include "kernels/matmul.h"
 #include "kernels/norm.h"
+#include "kernels/peak.h"
 #include "kernels/quant.h"
 #include "kernels/rope.h"
 #include "kernels/softmax.h"
@@ -38,6 +39,7 @@ struct CpuTable {
   WriteKvFn write_kv[kNumKvTypes];      // KvType
   AttendFn attend[kNumKvTypes];         // KvType
   MergeAttentionFn merge_attention;
+  PeakKernel peak[kNumPeakKinds];  // PeakKind
 };
 
 // "portable", "avx2", "avx512", "neon".

@@ -13,8 +13,8 @@ using Packed = LinearWeight::Packed;
 // others, few enough that taking one costs nothing.
 constexpr std::int64_t kTasksPerThread = 8;
 constexpr std::int64_t kExpandOutputs = 16;  // rows of weights dequantized at once
-// Rows that the caller quantizes itself; more go to the pool.
-constexpr std::int64_t kQuantizeRows = 8;
+// Blocks of 32 values that one task quantizes, at least: below that, waking a thread costs more.
+constexpr std::int64_t kQuantizeBlocks = 128;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -37,7 +37,7 @@ class Product {
   std::int64_t PanelRows(std::int64_t panel) const {
     return std::min<std::int64_t>(kernels::kPanelRows, rows_ - panel * kernels::kPanelRows);
   }
-  void QuantizeRows(std::int64_t begin, std::int64_t end) const;
+  void QuantizeBlocks(std::int64_t panel, std::int64_t begin, std::int64_t end) const;
   void Quantize() const;
   std::int64_t NumTasks(const LinearJob& job) const {
     return CeilDiv(job.weight->out_features(), TaskOutputs(job));
@@ -120,22 +120,34 @@ kernels::QuantPanel Product::PanelAt(std::int64_t panel) const {
           .scaled_sums = scales + 4 * cells};
 }
 
-// Rows [begin, end), all of one panel.
-void Product::QuantizeRows(std::int64_t begin, std::int64_t end) const {
-  const std::int64_t panel = begin / kernels::kPanelRows;
-  ctx_.table->quantize({.x = x_ + begin * depth_,
-                        .x_stride = depth_,
-                        .rows = end - begin,
-                        .blocks = depth_ / kernels::kQuantValues,
-                        .panel_rows = PanelRows(panel),
-                        .out = PanelAt(panel),
-                        .first_row = begin % kernels::kPanelRows});
+// Blocks [begin, end) of all rows of a panel.
+void Product::QuantizeBlocks(std::int64_t panel, std::int64_t begin, std::int64_t end) const {
+  const std::int64_t rows = PanelRows(panel);
+  kernels::QuantPanel out = PanelAt(panel);
+  out.codes += begin * rows * kernels::kQuantValues;
+  out.scales += begin * rows;
+  out.negative_sums += 3 * begin * rows;
+  out.scaled_sums += 3 * begin * rows;
+  ctx_.table->quantize(
+      {.x = x_ + panel * kernels::kPanelRows * depth_ + begin * kernels::kQuantValues,
+       .x_stride = depth_,
+       .rows = rows,
+       .blocks = end - begin,
+       .panel_rows = rows,
+       .out = out,
+       .first_row = 0});
 }
 
+// Cut by blocks, not by rows: the rows of a block share cache lines, which threads would take from
+// each other.
 void Product::Quantize() const {
-  static_assert(kernels::kPanelRows % kQuantizeRows == 0);
-  ctx_.pool->ForEach(CeilDiv(rows_, kQuantizeRows), [&](std::int64_t task, int) {
-    QuantizeRows(task * kQuantizeRows, std::min((task + 1) * kQuantizeRows, rows_));
+  const std::int64_t blocks = depth_ / kernels::kQuantValues;
+  const std::int64_t panel_rows = std::min<std::int64_t>(rows_, kernels::kPanelRows);
+  const std::int64_t grain = std::max<std::int64_t>(1, kQuantizeBlocks / panel_rows);
+  const std::int64_t tasks = CeilDiv(blocks, grain);
+  ctx_.pool->ForEach(tasks * CeilDiv(rows_, kernels::kPanelRows), [&](std::int64_t task, int) {
+    const std::int64_t begin = task % tasks * grain;
+    QuantizeBlocks(task / tasks, begin, std::min(begin + grain, blocks));
   });
 }
 

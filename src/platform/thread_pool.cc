@@ -70,6 +70,7 @@ struct ThreadPool::State {
   std::vector<std::thread> threads;
 
   // Of the thread that calls Run.
+  std::unique_ptr<Cursor[]> cursors;
   const ThreadTask* task = nullptr;  // published by `joining`
   std::optional<std::thread::id> pinned_caller;
 
@@ -157,6 +158,7 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options) : state_(std::make_uniq
   state.num_threads = options.num_threads > 0 ? options.num_threads : num_cores;
   state.spin = state.num_threads <= num_cores;
   if (options.pin && state.num_threads > 1 && state.spin) state.cores = cores;
+  state.cursors = std::make_unique<Cursor[]>(static_cast<std::size_t>(state.num_threads));
   for (int i = 1; i < state.num_threads; ++i) {
     state.threads.emplace_back([&state, i] { state.Work(i); });
   }
@@ -179,6 +181,16 @@ void ThreadPool::Run(const ThreadTask& task) {
   state_->Start(task);
   task(0, state_->num_threads);
   state_->Finish(/*needs_all=*/true);
+}
+
+ThreadPool::Cursor* ThreadPool::DealShares(std::int64_t count) {
+  Cursor* cursors = state_->cursors.get();
+  for (int i = 0; i < num_threads(); ++i) {
+    const Range share = ShareOf(count, i, num_threads());
+    cursors[i].next.store(share.begin, std::memory_order_relaxed);
+    cursors[i].end = share.end;
+  }
+  return cursors;
 }
 
 void ThreadPool::RunWithHelp(const ThreadTask& task) {

@@ -49,19 +49,24 @@ class ThreadPool {
   // Calls task(i, num_threads()) on every thread i at once and returns when all have returned.
   void Run(const ThreadTask& task);
 
-  // Calls function(i, thread_idx) once for each i in [0, count), which threads take as they come
-  // free. Does not wait for a thread that has not begun: one that lost its core costs nothing. A
-  // single call is made by the caller.
+  // Calls function(i, thread_idx) once for each i in [0, count). Each thread goes through a share
+  // of neighbours in order, so that memory which they read in order streams, and then takes what
+  // others have left. Does not wait for a thread that has not begun: one that lost its core costs
+  // nothing. A single call is made by the caller.
   template <typename F>
   void ForEach(std::int64_t count, const F& function) {
     if (count <= 1 || num_threads() == 1) {
       for (std::int64_t i = 0; i < count; ++i) function(i, 0);
       return;
     }
-    std::atomic<std::int64_t> next = 0;
-    RunWithHelp([&](int thread_idx, int) {
-      for (std::int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
-        function(i, thread_idx);
+    Cursor* cursors = DealShares(count);
+    RunWithHelp([&](int thread_idx, int num_threads) {
+      for (int k = 0; k < num_threads; ++k) {
+        Cursor& share = cursors[(thread_idx + k) % num_threads];
+        for (std::int64_t i = share.next.fetch_add(1, std::memory_order_relaxed); i < share.end;
+             i = share.next.fetch_add(1, std::memory_order_relaxed)) {
+          function(i, thread_idx);
+        }
       }
     });
   }
@@ -70,6 +75,14 @@ class ThreadPool {
   void Barrier();
 
  private:
+  // What is left of a thread's share; on a cache line of its own.
+  struct alignas(64) Cursor {
+    std::atomic<std::int64_t> next = 0;
+    std::int64_t end = 0;
+  };
+  // One a thread, set to even shares of [0, count).
+  Cursor* DealShares(std::int64_t count);
+
   // As Run, but threads that come after the caller is done are not waited for.
   void RunWithHelp(const ThreadTask& task);
 

@@ -185,7 +185,11 @@ bool Scheduler::ResetPrefixCache() {
 void Scheduler::Pause(PauseMode mode) {
   thread_.Check();
   is_paused_ = true;
-  if (mode == PauseMode::kKeep) return;
+  if (mode == PauseMode::kPreempt) PreemptAll();
+}
+
+void Scheduler::PreemptAll() {
+  thread_.Check();
   while (!running_.empty()) Preempt(running_.size() - 1);
 }
 

@@ -108,6 +108,9 @@ class Scheduler {
   // Forgets every cached prefix; false when blocks are in use and nothing was done.
   bool ResetPrefixCache();
 
+  // All running requests give back their blocks and are computed again; only between turns.
+  void PreemptAll();
+
   // From now on plans are empty; only between turns. Requests can still be added and aborted.
   void Pause(PauseMode mode);
   void Resume() { is_paused_ = false; }

@@ -1,5 +1,7 @@
 #include "tokenizer/json_cursor.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/strings.h"
@@ -11,14 +13,33 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
+// Bytes that mean something to a reader that passes over a value.
+constexpr std::array<bool, 256> kMarks = [] {
+  std::array<bool, 256> marks{};
+  for (const unsigned char c : std::string_view("\"[]{},")) marks[c] = true;
+  return marks;
+}();
+
+bool IsMark(char c) { return kMarks[static_cast<unsigned char>(c)]; }
+
+// The end of the string whose first byte, after the quote, is at `at`: the position of the closing
+// quote, or the size of `text` where there is none.
+std::size_t EndOfString(std::string_view text, std::size_t at) {
+  const std::size_t size = text.size();
+  while (at < size && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+  return std::min(at, size);
+}
+
 }  // namespace
 
 void JsonCursor::SkipSpace() {
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
-    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') break;
-    ++at_;
+  const std::string_view text = text_;
+  std::size_t at = at_;
+  while (at < text.size() &&
+         (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t')) {
+    ++at;
   }
+  at_ = at;
 }
 
 char JsonCursor::Peek() {
@@ -105,26 +126,31 @@ bool JsonCursor::ReadNumber(double& out) {
 
 bool JsonCursor::SkipValue(std::string_view& out) {
   SkipSpace();
+  // Locals, not members: the loop runs over every byte of files of many megabytes.
+  const std::string_view text = text_;
   const std::size_t begin = at_;
+  std::size_t at = begin;
   int depth = 0;
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
+  bool is_string_open = false;
+  for (;; ++at) {
+    while (at < text.size() && !IsMark(text[at])) ++at;
+    if (at == text.size()) break;
+    const char c = text[at];
     if (c == '"') {
-      for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-        if (text_[at_] == '\\') ++at_;
-      }
-      if (at_ >= text_.size()) return false;
+      at = EndOfString(text, at + 1);
+      is_string_open = at == text.size();
+      if (is_string_open) break;
     } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return false;
-    } else if (c == ']' || c == '}') {
-      if (--depth < 0) break;
-    } else if (c == ',' && depth == 0) {
+      if (++depth > kMaxDepth) break;
+    } else if (c == ',') {
+      if (depth == 0) break;
+    } else if (--depth < 0) {
       break;
     }
-    ++at_;
   }
-  if (depth > 0 || at_ == begin) return false;
-  out = text_.substr(begin, at_ - begin);
+  at_ = at;
+  if (depth > 0 || at == begin || is_string_open) return false;
+  out = text.substr(begin, at - begin);
   return true;
 }
 

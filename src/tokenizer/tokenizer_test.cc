@@ -26,9 +26,10 @@ std::string ByteLevelJson(const std::vector<std::pair<std::string, std::string>>
   }
   JsonArray list;
   for (const auto& [left, right] : merges) {
-    const bool is_new = std::none_of(
-        vocab.begin(), vocab.end(), [&](const auto& known) { return known.first == left + right; });
-    if (is_new) vocab.emplace_back(left + right, Json(static_cast<int>(vocab.size())));
+    const std::string joined = left + right;
+    const bool is_new = std::none_of(vocab.begin(), vocab.end(),
+                                     [&](const auto& known) { return known.first == joined; });
+    if (is_new) vocab.emplace_back(joined, Json(static_cast<int>(vocab.size())));
     list.push_back(JsonArray{Json(left), Json(right)});
   }
   JsonArray added;

@@ -7,6 +7,8 @@ import harness
 from harness import CliTest, Run
 
 COMMANDS = [["chat"], ["generate"], ["inspect"], ["tokenize"], ["template"],
+            ["bench", "machine"], ["bench", "kernels"], ["bench", "latency"],
+            ["bench", "throughput"],
             ["eval", "perplexity"], ["eval", "logits"]]
 
 
@@ -25,7 +27,7 @@ class Commands(CliTest):
         text = self.ok("help").out
         for command in COMMANDS:
             self.assertIn(f"\n  {command[0]} ", text)
-        for absent in ("serve", "bench"):
+        for absent in ("serve",):
             self.assertNotIn(f"\n  {absent} ", text)
             self.refused(absent)
         self.assertEqual(text, self.ok("--help").out)
@@ -66,7 +68,8 @@ class Commands(CliTest):
 class Flags(CliTest):
     def test_unknown_flags_are_refused_with_the_nearest(self):
         for command in COMMANDS:
-            self.refused(*command, "--modle", "x", says=["--modle", "--model"])
+            if command[-1] not in ("machine", "kernels"):  # which take no model
+                self.refused(*command, "--modle", "x", says=["--modle", "--model"])
             self.refused(*command, "--qqqqqqqqqqqqqqqq", says="--help")
 
     def test_unusable_values_are_refused_by_name(self):

@@ -1,0 +1,28 @@
+// The measurements of `quire bench`, one a kind.
+#pragma once
+
+#include <string>
+
+#include "apps/quire/command.h"
+#include "base/status.h"
+#include "formats/json.h"
+
+namespace quire {
+
+Status RunBenchKernels(Args args);
+Status RunBenchLatency(Args args);
+Status RunBenchMachine(Args args);
+Status RunBenchThroughput(Args args);
+
+// Where a measurement goes.
+struct BenchOutput {
+  bool json = false;        // the object on standard output instead of the text
+  std::string output_json;  // a file for the object too; empty: none
+};
+
+Status WriteBenchResult(const BenchOutput& output, const std::string& text, const Json& result);
+
+// "12.3": a number with so many decimals.
+std::string Fixed(double value, int decimals);
+
+}  // namespace quire

@@ -1,0 +1,199 @@
+// quire serve: the server over one model, from the command line to the last signal.
+#include "server/serve.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "apps/quire/command.h"
+#include "apps/quire/engine_flags.h"
+#include "apps/quire/flags.h"
+#include "apps/quire/serve_flags.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/strings.h"
+#include "engine/async_engine.h"
+#include "formats/json.h"
+#include "server/notify.h"
+
+namespace quire {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStopPatience{2'000};  // for clients to take their last bytes
+constexpr milliseconds kDrainGrain{20};       // between looks while draining
+constexpr milliseconds kRefreshGrain{1'000};  // between looks at the files of TLS
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
+  return value == nullptr ? "" : value;
+}
+
+// The signals that the main thread waits for; no other thread hears them.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+
+  // The next signal; 0 once `patience` has passed, which is for ever where it is negative.
+  int Wait(milliseconds patience) const {
+    if (patience.count() < 0) {
+      int signal = 0;
+      return sigwait(&set_, &signal) == 0 ? signal : 0;
+    }
+    const timespec time = {.tv_sec = patience.count() / 1000,
+                           .tv_nsec = patience.count() % 1000 * 1'000'000};
+    const int signal = sigtimedwait(&set_, nullptr, &time);
+    return signal < 0 ? 0 : signal;
+  }
+
+ private:
+  sigset_t set_;
+};
+
+// The engine as the routes see it: there from the end of loading until the end.
+class EngineSlot {
+ public:
+  void Set(std::shared_ptr<AsyncEngine> engine) {
+    MutexLock lock(mutex_);
+    engine_.swap(engine);
+  }
+  std::shared_ptr<AsyncEngine> Get() {
+    MutexLock lock(mutex_);
+    return engine_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::shared_ptr<AsyncEngine> engine_ QUIRE_GUARDED_BY(mutex_);
+};
+
+// "…/SmolLM2.Q4_1.gguf" as clients call it.
+std::string ServedName(const ServeConfig& config) {
+  const std::vector<std::string>& names = config.server.routes.served_model_names;
+  return names.empty() ? config.model_name : names.front();
+}
+
+void LogAccess(const LogOptions& options, const HttpAccess& access) {
+  if (options.disable_access_log) return;
+  for (const std::string_view path : Split(options.quiet_paths, ',')) {
+    if (path == access.path) return;
+  }
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(access.duration);
+  QUIRE_LOG(kInfo) << access.peer << " \"" << Printable(access.method) << " "
+                   << Printable(access.path, 200) << "\" " << access.status << " "
+                   << access.num_request_bytes << " " << access.num_response_bytes << " "
+                   << static_cast<double>(micros.count()) / 1000 << "ms " << access.request_id;
+}
+
+// Commands that a reader can paste.
+std::string FirstRequest(const Server& server, const ServeConfig& config) {
+  std::string url = server.address();
+  std::string options;
+  if (url.starts_with("unix:")) {
+    options += StrCat(" --unix-socket ", url.substr(5));
+    url = "http://localhost";
+  }
+  if (url.starts_with("https:")) options += " -k";
+  if (config.needs_key) options += " -H \"Authorization: Bearer $QUIRE_API_KEY\"";
+  Json message;
+  message["role"] = Json("user");
+  message["content"] = Json("What is the capital of France?");
+  Json body;
+  body["model"] = Json(ServedName(config));
+  body["messages"] = Json(JsonArray{message});
+  return StrCat("curl", options, " ", url, config.server.listen.root_path,
+                "/v1/chat/completions -H 'Content-Type: application/json' -d '", body.Dump(), "'");
+}
+
+void SayReady(const Server& server, const ServeConfig& config) {
+  Tell(StrCat("quire: serving ", ServedName(config), " at ", server.address()));
+  Tell(FirstRequest(server, config));
+  NotifyServiceManager(config.notify_socket,
+                       StrCat("READY=1\nSTATUS=serving at ", server.address()));
+}
+
+void Reload(Server& server) {
+  const Status status = server.ReloadTls();
+  if (status.ok()) {
+    QUIRE_LOG(kInfo) << "key and certificate are read again";
+  } else {
+    QUIRE_LOG(kError) << "key and certificate stay as they were: " << status.message();
+  }
+}
+
+// Until a signal to end.
+void ServeUntilSignal(const Signals& signals, Server& server, const ServeConfig& config) {
+  const bool looks_at_files = config.server.tls.enable_refresh;
+  while (true) {
+    const int signal = signals.Wait(looks_at_files ? kRefreshGrain : milliseconds(-1));
+    if (signal == SIGTERM || signal == SIGINT) return;
+    if (signal == SIGHUP || (signal == 0 && looks_at_files && server.TlsHasChanged())) {
+      Reload(server);
+    }
+  }
+}
+
+// Lets requests under way finish, until the time is up or a second signal comes.
+void Drain(const Signals& signals, Server& server, double seconds) {
+  server.BeginDrain();
+  const auto deadline =
+      std::chrono::steady_clock::now() + milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  if (server.num_active() == 0) return;
+  QUIRE_LOG(kInfo) << server.num_active() << " requests are under way; they have " << seconds
+                   << " s";
+  while (server.num_active() > 0 && std::chrono::steady_clock::now() < deadline) {
+    const int signal = signals.Wait(kDrainGrain);
+    if (signal == SIGTERM || signal == SIGINT) return;
+  }
+}
+
+Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(EngineConfig config) {
+  QUIRE_RETURN_IF_ERROR(config.Validate());
+  QUIRE_ASSIGN_OR_RETURN(config.model.model, FindModel(config.model.model));
+  QUIRE_ASSIGN_OR_RETURN(auto engine, AsyncEngine::Create(config, {}, MakeLoadBar()));
+  return std::shared_ptr<AsyncEngine>(std::move(engine));
+}
+
+Status Run(const ServeConfig& config) {
+  const Signals signals;  // before the first thread, which inherits them blocked
+  QUIRE_ASSIGN_OR_RETURN(
+      const auto server,
+      Server::Start(config.server, [log = config.server.log](const HttpAccess& access) {
+        LogAccess(log, access);
+      }));
+  EngineSlot slot;
+  QUIRE_ASSIGN_OR_RETURN(auto engine, LoadAsyncEngine(config.engine));
+  slot.Set(engine);
+  server->Serve({}, {.engine = [&slot] { return slot.Get(); }, .version = config.version});
+  SayReady(*server, config);
+  ServeUntilSignal(signals, *server, config);
+  NotifyServiceManager(config.notify_socket, "STOPPING=1");
+  Drain(signals, *server, config.server.limits.shutdown_timeout);
+  slot.Set(nullptr);
+  engine->Shutdown(milliseconds(0));  // what still runs hears of its end as an error
+  server->Stop(kStopPatience);
+  return {};
+}
+
+}  // namespace
+
+Status RunServe(Args args) {
+  ServeConfig config;
+  config.notify_socket = Environment("NOTIFY_SOCKET");
+  QUIRE_ASSIGN_OR_RETURN(const bool runs, ReadServeFlags(args, config));
+  return runs ? Run(config) : Status();
+}
+
+}  // namespace quire

@@ -1,0 +1,13 @@
+// Anthropic's /v1/messages.
+#pragma once
+
+#include "base/status.h"
+#include "formats/json.h"
+#include "server/api_state.h"
+
+namespace quire {
+
+Status HandleMessages(ApiCall call, Json body);
+Status HandleCountTokens(ApiCall call, Json body);
+
+}  // namespace quire

@@ -1,0 +1,14 @@
+// How answers are written for Anthropic's clients: whole, or in events.
+#pragma once
+
+#include <memory>
+
+#include "server/chat_job.h"
+#include "server/generation.h"
+
+namespace quire {
+
+std::unique_ptr<GenerationListener> MakeAnthropicListener(ApiCall call, ChatJob job,
+                                                          bool is_stream);
+
+}  // namespace quire

@@ -1,0 +1,157 @@
+#include "server/api_state.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <random>
+#include <utility>
+
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/strings.h"
+#include "server/api_error.h"
+
+namespace quire {
+namespace {
+
+// What a socket's thread reads by itself; more of it would hold its other connections up.
+constexpr std::size_t kMaxInlineBytes = std::size_t{32} << 10;
+constexpr std::size_t kMaxNamesShown = 8;
+
+bool IsJson(std::string_view content_type) {
+  const std::string_view kind = content_type.substr(0, content_type.find(';'));
+  constexpr std::string_view kJson = "application/json";
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  const std::size_t end = kind.find_last_not_of(" \t");
+  return std::ranges::equal(kind.substr(0, end == std::string_view::npos ? 0 : end + 1), kJson,
+                            same);
+}
+
+Status RunJson(ApiCall call, const JsonHandler& handler) {
+  JsonLimits limits;
+  limits.max_bytes = call.state.options.max_body_bytes;
+  Result<Json> body = ParseJson(call.request->body, limits);
+  if (!body.ok()) return InvalidArgument(StrCat("the body is no JSON: ", body.status().message()));
+  return handler(std::move(call), *std::move(body));
+}
+
+// A name that may stand in a header and in a message.
+std::string Shown(const std::string& name) {
+  std::string shown = Printable(name);
+  std::erase_if(shown, [](char byte) {
+    return byte == '"' || byte == '\\' || static_cast<unsigned char>(byte) >= 0x7F;
+  });
+  return shown;
+}
+
+}  // namespace
+
+HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal) {
+  return [&state, handler = std::move(handler), refusal](std::shared_ptr<const HttpRequest> request,
+                                                         std::shared_ptr<HttpReply> reply) {
+    const std::string_view content_type = request->header("Content-Type");
+    if (!content_type.empty() && !IsJson(content_type)) {
+      return reply->Send(refusal(InvalidArgument("Content-Type: must be application/json")));
+    }
+    std::shared_ptr<AsyncEngine> engine = state.engine();
+    if (engine == nullptr) {
+      return reply->Send(
+          refusal(Status(Code::kUnavailable, "the engine starts again; try again soon")));
+    }
+    const std::size_t num_bytes = request->body.size();
+    ApiCall call{state, std::move(request), reply, std::move(engine), {}};
+    RunSized(
+        state, num_bytes, reply,
+        [call = std::move(call), handler] { return RunJson(call, handler); }, refusal);
+  };
+}
+
+void RunSized(ApiState& state, std::size_t num_bytes, std::shared_ptr<HttpReply> reply,
+              std::function<Status()> work, Refusal refusal) {
+  auto run = [reply, work = std::move(work), refusal] {
+    Status status;
+    try {
+      status = work();
+    } catch (const std::exception& error) {
+      status = Internal(error.what());
+    }
+    if (!status.ok()) reply->Send(refusal(status));
+  };
+  if (num_bytes <= kMaxInlineBytes) return run();
+  if (!state.work->TryPost(std::move(run))) {
+    reply->Send(refusal(ResourceExhausted("too many long requests are waiting to be read")));
+  }
+}
+
+Status WarnOfUnknown(ApiCall& call, const std::vector<std::string>& names,
+                     const std::vector<std::string>& known) {
+  const std::string first = Shown(names.front());
+  std::string hint;
+  if (const auto nearest = NearestName(first, known))
+    hint = StrCat("; did you mean ", *nearest, "?");
+  if (call.state.options.strict_fields) {
+    return InvalidArgument(StrCat(FieldOf(first + ": ").empty() ? "body" : first,
+                                  ": is no field of this request", hint));
+  }
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxNamesShown); ++i) {
+    shown.push_back(Shown(names[i]));
+  }
+  if (names.size() > kMaxNamesShown) shown.push_back("...");
+  const std::string text = StrCat("unknown fields ignored: ", Join(shown, ", "), hint);
+  QUIRE_LOG(kWarning) << call.request->path << " " << call.request->request_id << ": " << text;
+  call.warnings.push_back({.name = "Warning", .value = StrCat("299 quire \"", text, "\"")});
+  return {};
+}
+
+Status CheckModel(const ApiState& state, const std::optional<std::string>& model) {
+  const std::vector<std::string>& names = state.options.served_model_names;
+  if (!model || model->empty() || std::ranges::find(names, *model) != names.end()) return {};
+  return NotFound(
+      StrCat("model: `", Printable(*model), "` does not exist, served is ", Join(names, ", ")));
+}
+
+void SendJson(ApiCall& call, std::string body) {
+  HttpResponse response;
+  response.body = std::move(body);
+  response.headers = std::move(call.warnings);
+  call.reply->Send(std::move(response));
+}
+
+std::uint64_t RandomSeed() {
+  thread_local std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+std::string FreshId() {
+  // A counter under a keyed permutation, so that ids are neither repeated nor guessed from one
+  // another; a thread asks the system for its key once.
+  thread_local const std::uint64_t key = RandomSeed();
+  thread_local std::uint64_t count = RandomSeed();
+  ++count;
+  const auto words =
+      Philox({static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32), 0, 0},
+             {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string id;
+  for (int i = 0; i < 16; ++i) {
+    id += kHex[(words[static_cast<std::size_t>(i / 8)] >> (4 * (i % 8))) & 15];
+  }
+  return id;
+}
+
+std::string IdOf(const HttpRequest& request, const std::optional<std::string>& request_id) {
+  constexpr std::size_t kMaxIdBytes = 128;
+  if (!request.header("X-Request-Id").empty()) return request.request_id;
+  if (request_id && !request_id->empty() && request_id->size() <= kMaxIdBytes) return *request_id;
+  return FreshId();
+}
+
+std::int64_t UnixSeconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace quire

@@ -1,0 +1,81 @@
+// What the handlers of all routes share, and how each of them begins.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "formats/json.h"
+#include "server/api.h"
+#include "server/chat_templates.h"
+#include "server/generation.h"
+#include "server/http.h"
+#include "server/reasoning_parser.h"
+#include "server/response_store.h"
+#include "server/tool_parser.h"
+#include "server/work_pool.h"
+
+namespace quire {
+
+struct ApiState {
+  ApiOptions options;
+  EngineSource engine;
+  std::string fingerprint;   // "quire-1.2.3", in replies
+  std::int64_t created = 0;  // in /v1/models, seconds since 1970
+  ChatTemplates templates;
+  const ToolFormat* tools = nullptr;           // null: none
+  const ReasoningFormat* reasoning = nullptr;  // null: none
+  LiveIds live_ids;
+  std::unique_ptr<ResponseStore> responses;
+  std::unique_ptr<WorkPool> work;  // ends first, so it stands last
+};
+
+// One request on its way through a handler.
+struct ApiCall {
+  ApiState& state;
+  std::shared_ptr<const HttpRequest> request;
+  std::shared_ptr<HttpReply> reply;
+  std::shared_ptr<AsyncEngine> engine;  // not null
+  // A header of the reply where the request has fields that nobody knows.
+  std::vector<HttpHeader> warnings;
+};
+
+// A handler's work once the body is read; gives why the request is refused.
+using JsonHandler = std::function<Status(ApiCall call, Json body)>;
+// Writes a refusal in the dialect of the route.
+using Refusal = HttpResponse (*)(const Status& error);
+
+// A handler that reads the body as JSON, on a thread of the pool where it is long, and refuses
+// what is none.
+HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal);
+
+// Runs work that is long for a thread that serves sockets, like reading a long text: on the pool
+// where `num_bytes` are many. The work's failure becomes the reply.
+void RunSized(ApiState& state, std::size_t num_bytes, std::shared_ptr<HttpReply> reply,
+              std::function<Status()> work, Refusal refusal);
+
+// Notes the unknown fields in the log and in call.warnings; refuses them with strict_fields.
+Status WarnOfUnknown(ApiCall& call, const std::vector<std::string>& names,
+                     const std::vector<std::string>& known);
+
+// kNotFound unless `model` is absent, empty or served.
+Status CheckModel(const ApiState& state, const std::optional<std::string>& model);
+
+// Sends 200 with `body` and the call's warnings.
+void SendJson(ApiCall& call, std::string body);
+
+// 16 hexadecimal digits that no other call in the world has.
+std::string FreshId();
+std::uint64_t RandomSeed();
+
+// What stands in an answer's id: the client's X-Request-Id, its request_id, or a fresh one.
+std::string IdOf(const HttpRequest& request, const std::optional<std::string>& request_id);
+
+std::int64_t UnixSeconds();
+
+}  // namespace quire

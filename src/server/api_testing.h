@@ -1,0 +1,248 @@
+// What the tests of the routes share: a reply that records, and routes over a scripted engine.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/mutex.h"
+#include "base/strings.h"
+#include "config/engine_config.h"
+#include "engine/async_engine.h"
+#include "engine/testing.h"
+#include "formats/json.h"
+#include "server/api.h"
+#include "server/http.h"
+
+namespace quire {
+
+// Records an answer. `max_writes` of a stream are taken, then the client counts as gone.
+class RecordingReply : public HttpReply {
+ public:
+  void Send(HttpResponse response) override {
+    MutexLock lock(mutex_);
+    EXPECT_FALSE(has_ended_) << "answered twice";
+    response_ = std::move(response);
+    has_ended_ = true;
+    changed_.notify_all();
+  }
+  void BeginStream(HttpResponse head) override {
+    MutexLock lock(mutex_);
+    EXPECT_FALSE(is_stream_ || has_ended_);
+    is_stream_ = true;
+    writes_.push_back(head.body);
+    response_ = std::move(head);
+    changed_.notify_all();
+  }
+  bool Write(std::string_view bytes) override {
+    MutexLock lock(mutex_);
+    EXPECT_TRUE(is_stream_ && !has_ended_);
+    if (writes_.size() >= max_writes_) return false;
+    writes_.emplace_back(bytes);
+    response_.body += bytes;
+    changed_.notify_all();
+    return true;
+  }
+  void EndStream() override {
+    MutexLock lock(mutex_);
+    has_ended_ = true;
+    changed_.notify_all();
+  }
+  void OnClientGone(std::function<void()> gone) override {
+    MutexLock lock(mutex_);
+    gone_ = std::move(gone);
+  }
+
+  void Leave() {
+    std::function<void()> gone;
+    {
+      MutexLock lock(mutex_);
+      gone = gone_;
+    }
+    if (gone) gone();
+  }
+  void set_max_writes(std::size_t count) {
+    MutexLock lock(mutex_);
+    max_writes_ = count;
+  }
+
+  // Waits until `count` pieces of a stream came, or the answer has ended.
+  void WaitForWrites(std::size_t count) {
+    WaitUntil([&] { return writes_.size() >= count || has_ended_; });
+  }
+  HttpResponse WaitForEnd() {
+    WaitUntil([&] { return has_ended_; });
+    MutexLock lock(mutex_);
+    EXPECT_TRUE(has_ended_) << "no answer";
+    return response_;
+  }
+  std::vector<std::string> writes() {
+    MutexLock lock(mutex_);
+    return writes_;
+  }
+
+ private:
+  void WaitUntil(const std::function<bool()>& holds) QUIRE_NO_THREAD_ANALYSIS {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    MutexLock lock(mutex_);
+    while (!holds() && changed_.wait_until(mutex_, deadline) == std::cv_status::no_timeout) {
+    }
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  HttpResponse response_;
+  std::vector<std::string> writes_;
+  std::function<void()> gone_;
+  std::size_t max_writes_ = SIZE_MAX;
+  bool is_stream_ = false;
+  bool has_ended_ = false;
+};
+
+// The values of `data:` lines that are JSON, in order.
+inline std::vector<Json> EventsOf(const std::string& body) {
+  std::vector<Json> events;
+  for (const std::string_view line : Split(body, '\n')) {
+    if (!line.starts_with("data: {")) continue;
+    Result<Json> event = ParseJson(line.substr(6));
+    EXPECT_TRUE(event.ok()) << line;
+    if (event.ok()) events.push_back(*std::move(event));
+  }
+  return events;
+}
+
+// The member at a path of names and indices: At(json, "choices", 0, "text").
+inline const Json& At(const Json& json) { return json; }
+template <typename... Rest>
+const Json& At(const Json& json, std::string_view name, Rest... rest) {
+  static const Json absent;
+  const Json* member = json.Find(name);
+  return At(member == nullptr ? absent : *member, rest...);
+}
+template <typename... Rest>
+const Json& At(const Json& json, int index, Rest... rest) {
+  static const Json absent;
+  const auto i = static_cast<std::size_t>(index);
+  return At(json.is_array() && i < json.array().size() ? json.array()[i] : absent, rest...);
+}
+inline std::string TextOf(const Json& json) { return json.is_string() ? json.string() : ""; }
+
+// A template that shows all that it is given.
+inline constexpr std::string_view kTestTemplate =
+    "{% if tools %}[{{ tools | length }} tools]{% endif %}"
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}"
+    "{% for c in m.tool_calls %}({{ c.function.name }} {{ c.function.arguments | tojson }})"
+    "{% endfor %}{% endif %}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+
+class ApiRig {
+ public:
+  static EngineConfig SmallConfig() {
+    EngineConfig config;
+    config.model.model = "null";
+    config.model.generation_config = "vllm";
+    config.cache.num_gpu_blocks_override = 1024;
+    config.scheduler.max_num_seqs = 64;
+    config.scheduler.max_num_batched_tokens = 512;
+    return config;
+  }
+  static ApiOptions SmallOptions() {
+    ApiOptions options;
+    options.served_model_names = {"model", "alias"};
+    options.version = "1.0";
+    options.chat_template = kTestTemplate;
+    options.tool_call_parser = "hermes";
+    options.reasoning_parser = "";
+    return options;
+  }
+
+  // `executor` makes the engine's worker; `words` are tokens beside the bytes.
+  explicit ApiRig(AsyncEngine::ExecutorFactory executor, ApiOptions options = SmallOptions(),
+                  const std::vector<std::string>& words = {}) {
+    auto made = AsyncEngine::CreateOver(SmallConfig(), {}, executor, MakeTestTokenizer(words));
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    engine_ = *std::move(made);
+    auto api = Api::Create(std::move(options), [this] { return engine_; });
+    EXPECT_TRUE(api.ok()) << api.status().message();
+    api_ = *std::move(api);
+    routes_ = api_->Routes();
+  }
+  ~ApiRig() { engine_->Shutdown(std::chrono::milliseconds(0)); }
+
+  AsyncEngine& engine() { return *engine_; }
+
+  // Begins a request.
+  std::shared_ptr<RecordingReply> Begin(std::string method, std::string path, std::string body,
+                                        std::vector<HttpHeader> headers = {}) {
+    auto request = std::make_shared<HttpRequest>();
+    request->method = std::move(method);
+    request->path = std::move(path);
+    request->body = std::move(body);
+    request->headers = std::move(headers);
+    request->request_id = StrCat("test-", ++num_requests_);
+    auto reply = std::make_shared<RecordingReply>();
+    const HttpHandler* handler = Find(request->method, request->path);
+    EXPECT_NE(handler, nullptr) << request->path;
+    if (handler != nullptr) (*handler)(request, reply);
+    return reply;
+  }
+  HttpResponse Post(std::string path, std::string body, std::vector<HttpHeader> headers = {}) {
+    return Begin("POST", std::move(path), std::move(body), std::move(headers))->WaitForEnd();
+  }
+  HttpResponse Get(std::string path) { return Begin("GET", std::move(path), "")->WaitForEnd(); }
+
+  // The body of an answer that must be 200.
+  Json PostOk(std::string path, std::string body) {
+    const HttpResponse response = Post(std::move(path), std::move(body));
+    EXPECT_EQ(response.status, 200) << response.body;
+    const Result<Json> json = ParseJson(response.body);
+    EXPECT_TRUE(json.ok()) << response.body;
+    return json.ok() ? *json : Json();
+  }
+  // The events of a stream that must be 200.
+  std::vector<Json> Stream(std::string path, std::string body) {
+    const HttpResponse response = Post(std::move(path), std::move(body));
+    EXPECT_EQ(response.status, 200) << response.body;
+    EXPECT_EQ(response.content_type, "text/event-stream; charset=utf-8");
+    return EventsOf(response.body);
+  }
+  // Expects a refusal in the one shape; gives its param.
+  std::string Refused(std::string path, std::string body, int status = 400) {
+    const HttpResponse response = Post(std::move(path), std::move(body));
+    EXPECT_EQ(response.status, status) << response.body;
+    const Result<Json> json = ParseJson(response.body);
+    EXPECT_TRUE(json.ok()) << response.body;
+    if (!json.ok()) return "";
+    EXPECT_TRUE(At(*json, "error", "message").is_string()) << response.body;
+    EXPECT_EQ(At(*json, "error", "code"), Json(status));
+    return TextOf(At(*json, "error", "param"));
+  }
+
+ private:
+  const HttpHandler* Find(std::string_view method, std::string_view path) const {
+    for (const Route& route : routes_) {
+      if (route.method != method) continue;
+      const auto wanted = Split(route.path, '/');
+      const auto parts = Split(path, '/');
+      if (wanted.size() == parts.size() &&
+          std::equal(wanted.begin(), wanted.end(), parts.begin(),
+                     [](auto a, auto b) { return a.starts_with('{') || a == b; })) {
+        return &route.handler;
+      }
+    }
+    return nullptr;
+  }
+
+  std::shared_ptr<AsyncEngine> engine_;
+  std::unique_ptr<Api> api_;
+  std::vector<Route> routes_;
+  int num_requests_ = 0;
+};
+
+}  // namespace quire

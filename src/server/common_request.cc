@@ -1,0 +1,87 @@
+#include "server/common_request.h"
+
+#include "base/strings.h"
+#include "server/constraint.h"
+
+namespace quire {
+namespace {
+
+constexpr std::size_t kMaxSaltBytes = 1024;
+
+Status CheckPriority(const ApiState& state, std::int64_t priority) {
+  if (priority != 0 && !state.options.allow_priority) {
+    return InvalidArgument(
+        StrCat("priority: must be 0 as the scheduling policy is fcfs, got ", priority));
+  }
+  if (std::in_range<int>(priority)) return {};
+  return InvalidArgument(StrCat("priority: must be an integer of 32 bits, got ", priority));
+}
+
+Status CheckSalt(const std::optional<std::string>& salt) {
+  if (!salt || (!salt->empty() && salt->size() <= kMaxSaltBytes)) return {};
+  return InvalidArgument(
+      StrCat("cache_salt: must have 1 to ", kMaxSaltBytes, " bytes, got ", salt->size()));
+}
+
+Status CheckLengths(const AsyncEngine& engine, const SamplingParams& sampling) {
+  const int max_model_len = engine.decisions().plan.max_model_len;
+  if (sampling.max_tokens && *sampling.max_tokens > max_model_len) {
+    return InvalidArgument(StrCat("max_tokens: must be at most max_model_len, which is ",
+                                  max_model_len, ", got ", *sampling.max_tokens));
+  }
+  return {};
+}
+
+Status ReadStreamOptions(ApiCall& call, CommonFields& common, Delivery& delivery) {
+  if (!common.stream_options.is_given()) return {};
+  if (!delivery.is_stream) {
+    return InvalidArgument("stream_options: only with stream: true");
+  }
+  StreamOptions options;
+  const auto unknown = ReadFields(common.stream_options.value, options);
+  if (!unknown.ok()) return unknown.status().With("stream_options");
+  if (!unknown->empty()) {
+    QUIRE_RETURN_IF_ERROR(WarnOfUnknown(call, {"stream_options." + unknown->front()}, {}));
+  }
+  delivery.has_usage_chunk = options.include_usage;
+  delivery.has_usage_in_chunks = options.include_usage && options.continuous_usage_stats;
+  return {};
+}
+
+}  // namespace
+
+Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams& sampling) {
+  const ApiOptions& options = call.state.options;
+  QUIRE_RETURN_IF_ERROR(CheckModel(call.state, common.model));
+  QUIRE_RETURN_IF_ERROR(CheckPriority(call.state, common.priority));
+  QUIRE_RETURN_IF_ERROR(CheckSalt(common.cache_salt));
+  QUIRE_RETURN_IF_ERROR(CheckLengths(*call.engine, sampling));
+  Delivery delivery;
+  delivery.is_stream = common.stream.value_or(false);
+  QUIRE_RETURN_IF_ERROR(ReadStreamOptions(call, common, delivery));
+  if (delivery.is_stream && options.enable_force_include_usage) {
+    delivery.has_usage_chunk = delivery.has_usage_in_chunks = true;
+  }
+  if (delivery.is_stream && sampling.prompt_logprobs) {
+    return InvalidArgument("prompt_logprobs: cannot be had with stream: true");
+  }
+  if (common.use_beam_search) {
+    return InvalidArgument("use_beam_search: is not served here; leave it out");
+  }
+  delivery.return_token_ids = common.return_token_ids.value_or(false);
+  delivery.tokens_as_ids =
+      common.return_tokens_as_token_ids.value_or(options.return_tokens_as_token_ids);
+  QUIRE_ASSIGN_OR_RETURN(sampling.structured_outputs, ReadConstraint(common.constraint));
+  sampling.output_kind = delivery.is_stream ? OutputKind::kDelta : OutputKind::kFinalOnly;
+  return delivery;
+}
+
+PromptInput InputOf(const CommonFields& common, const SamplingParams& sampling) {
+  PromptInput input;
+  input.sampling = sampling;
+  input.priority = static_cast<int>(common.priority);
+  input.cache_salt = common.cache_salt.value_or("");
+  return input;
+}
+
+}  // namespace quire

@@ -1,0 +1,84 @@
+#include "server/front.h"
+
+#include <utility>
+
+#include "base/strings.h"
+#include "server/api_error.h"
+#include "server/http_wire.h"
+
+namespace quire {
+
+HttpFront::HttpFront(FrontOptions options) : options_(std::move(options)), cors_(options_.cors) {}
+
+void HttpFront::SetRoutes(std::vector<Route> routes) {
+  if (options_.admin_keys.empty()) {
+    std::erase_if(routes, [](const Route& route) { return route.access == Access::kAdmin; });
+  }
+  auto router = std::make_shared<const Router>(std::move(routes));
+  MutexLock lock(mutex_);
+  router_ = std::move(router);
+}
+
+std::shared_ptr<const Router> HttpFront::router() const {
+  MutexLock lock(mutex_);
+  return router_;
+}
+
+std::string HttpFront::MoreHeaders(const HttpRequest& request) const {
+  std::string out;
+  if (options_.sends_request_id) AppendHeader("X-Request-Id", request.request_id, out);
+  cors_.AppendHeaders(request, out);
+  return out;
+}
+
+std::shared_ptr<const HttpRequest> HttpFront::WithoutRoot(
+    std::shared_ptr<const HttpRequest> request) const {
+  const std::string& root = options_.root_path;
+  if (root.empty() || !request->path.starts_with(root + "/")) return request;
+  HttpRequest inner = *request;
+  inner.path.erase(0, root.size());
+  return std::make_shared<const HttpRequest>(std::move(inner));
+}
+
+void HttpFront::Handle(std::shared_ptr<const HttpRequest> request,
+                       std::shared_ptr<HttpReply> reply) const {
+  const std::shared_ptr<const Router> router = this->router();
+  if (Cors::IsPreflight(*request)) return reply->Send(cors_.AnswerPreflight(*request));
+  if (router == nullptr) return reply->Send(ErrorResponse(503, "the model is loading"));
+  request = WithoutRoot(std::move(request));
+  const Router::Match match = router->Find(request->method, request->path);
+  if (match.route != nullptr) return Answer(*match.route, std::move(request), std::move(reply));
+  if (request->method == "OPTIONS" && (!match.allow.empty() || request->path == "*")) {
+    HttpResponse response{.status = 204, .content_type = ""};
+    response.headers.push_back(
+        {"Allow", match.allow.empty() ? "GET, HEAD, OPTIONS, POST" : match.allow});
+    return reply->Send(std::move(response));
+  }
+  if (match.allow.empty()) {
+    return reply->Send(ErrorResponse(404, StrCat("there is no route ", Printable(request->method),
+                                                 " ", Printable(request->path, 200))));
+  }
+  HttpResponse response =
+      ErrorResponse(405, StrCat(Printable(request->path, 200), " does not take ",
+                                Printable(request->method), ", only ", match.allow));
+  response.headers.push_back({"Allow", match.allow});
+  reply->Send(std::move(response));
+}
+
+void HttpFront::Answer(const Route& route, std::shared_ptr<const HttpRequest> request,
+                       std::shared_ptr<HttpReply> reply) const {
+  if (route.access == Access::kAdmin && !options_.admin_keys.Admits(*request)) {
+    return reply->Send(ErrorResponse(401, "this route needs the admin key"));
+  }
+  if (route.access == Access::kKey && !options_.keys.empty() && !options_.keys.Admits(*request) &&
+      !options_.admin_keys.Admits(*request)) {
+    return reply->Send(ErrorResponse(401, "a valid API key is needed: Authorization: Bearer KEY"));
+  }
+  const bool starts_work = route.method == "POST" && route.access == Access::kKey;
+  if (starts_work && is_draining()) {
+    return reply->Send(ErrorResponse(503, "the server is shutting down"));
+  }
+  route.handler(std::move(request), std::move(reply));
+}
+
+}  // namespace quire

@@ -1,0 +1,12 @@
+// POST /v1/completions.
+#pragma once
+
+#include "base/status.h"
+#include "formats/json.h"
+#include "server/api_state.h"
+
+namespace quire {
+
+Status HandleCompletion(ApiCall call, Json body);
+
+}  // namespace quire

@@ -1,0 +1,82 @@
+#include "server/router.h"
+
+#include <utility>
+
+#include "base/strings.h"
+
+namespace quire {
+
+namespace {
+
+bool IsParameter(std::string_view part) {
+  return part.size() > 2 && part.front() == '{' && part.back() == '}';
+}
+
+bool Matches(std::string_view pattern, std::string_view path) {
+  const std::vector<std::string_view> wanted = Split(pattern, '/');
+  const std::vector<std::string_view> parts = Split(path, '/');
+  if (wanted.size() != parts.size()) return false;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (IsParameter(wanted[i]) ? parts[i].empty() : wanted[i] != parts[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Router::Router(std::vector<Route> routes) {
+  for (Route& route : routes) {
+    bool is_replaced = false;
+    for (Route& known : routes_) {
+      if (known.method != route.method || known.path != route.path) continue;
+      known = std::move(route);
+      is_replaced = true;
+      break;
+    }
+    if (!is_replaced) routes_.push_back(std::move(route));
+  }
+  for (std::size_t i = 0; i < routes_.size(); ++i) {
+    if (routes_[i].path.find('{') == std::string::npos) {
+      exact_.emplace(routes_[i].path, i);
+    } else {
+      patterns_.push_back(i);
+    }
+  }
+}
+
+std::vector<const Route*> Router::Candidates(std::string_view path) const {
+  std::vector<const Route*> found;
+  const auto [first, last] = exact_.equal_range(std::string(path));
+  for (auto it = first; it != last; ++it) found.push_back(&routes_[it->second]);
+  if (!found.empty()) return found;
+  for (const std::size_t i : patterns_) {
+    if (Matches(routes_[i].path, path)) found.push_back(&routes_[i]);
+  }
+  return found;
+}
+
+Router::Match Router::Find(std::string_view method, std::string_view path) const {
+  const std::string_view wanted = method == "HEAD" ? "GET" : method;
+  std::vector<std::string> methods;
+  for (const Route* route : Candidates(path)) {
+    if (route->method == wanted) return {.route = route};
+    methods.push_back(route->method);
+    if (route->method == "GET") methods.emplace_back("HEAD");
+  }
+  if (!methods.empty()) methods.emplace_back("OPTIONS");
+  return {.allow = Join(methods, ", ")};
+}
+
+std::string_view PathParameter(std::string_view pattern, std::string_view path,
+                               std::string_view name) {
+  const std::vector<std::string_view> wanted = Split(pattern, '/');
+  const std::vector<std::string_view> parts = Split(path, '/');
+  for (std::size_t i = 0; i < wanted.size() && i < parts.size(); ++i) {
+    if (IsParameter(wanted[i]) && wanted[i].substr(1, wanted[i].size() - 2) == name) {
+      return parts[i];
+    }
+  }
+  return {};
+}
+
+}  // namespace quire

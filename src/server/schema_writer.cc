@@ -1,0 +1,59 @@
+#include "server/schema_writer.h"
+
+#include "base/log.h"
+
+namespace quire {
+
+Json SchemaWriter::Take() && {
+  Json schema;
+  schema["type"] = Json("object");
+  schema["properties"] = Json(std::move(properties_));
+  if (!required_.empty()) {
+    JsonArray names;
+    for (std::string& name : required_) names.emplace_back(std::move(name));
+    schema["required"] = Json(std::move(names));
+  }
+  return schema;
+}
+
+Json SchemaWriter::TypeOr(std::string_view type, bool or_null, Json fallback) {
+  Json schema;
+  schema["type"] = or_null ? Json(JsonArray{Json(type), Json("null")}) : Json(type);
+  if (!fallback.is_null()) schema["default"] = std::move(fallback);
+  return schema;
+}
+
+Json SchemaWriter::ListOf(std::string_view type, bool or_one) {
+  Json schema;
+  JsonArray types{Json("array"), Json("null")};
+  if (or_one) types.emplace_back(type);
+  schema["type"] = Json(std::move(types));
+  schema["items"] = Json(JsonObject{{"type", Json(type)}});
+  return schema;
+}
+
+Json SchemaWriter::ReadText(std::string_view text) {
+  Result<Json> schema = ParseJson(text);
+  QUIRE_CHECK(schema.ok()) << schema.status().message() << " in " << std::string(text);
+  return *std::move(schema);
+}
+
+Json SchemaWriter::SchemaOf(const std::vector<std::pair<TokenId, float>>& /*field*/) {
+  Json schema;
+  schema["type"] = Json(JsonArray{Json("object"), Json("null")});
+  schema["additionalProperties"] = Json(JsonObject{{"type", Json("number")}});
+  return schema;
+}
+
+Json SchemaWriter::SchemaOf(const RefusedField& field) {
+  JsonArray values{Json()};
+  if (!field.neutral.empty()) values.push_back(ReadText(field.neutral));
+  return Json(JsonObject{{"enum", Json(std::move(values))}});
+}
+
+void SchemaWriter::Add(std::string_view name, Json schema, std::string_view help) {
+  if (!help.empty()) schema["description"] = Json(help);
+  properties_.emplace_back(std::string(name), std::move(schema));
+}
+
+}  // namespace quire

@@ -1,0 +1,497 @@
+#include "server/serve.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "base/mutex.h"
+#include "formats/json.h"
+#include "server/testing.h"
+
+namespace quire {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Holds replies until a test answers them.
+class Desk {
+ public:
+  Route Holding(std::string path) {
+    return {"POST", std::move(path), Access::kKey,
+            [this](const auto&, const std::shared_ptr<HttpReply>& reply) {
+              MutexLock lock(mutex_);
+              replies_.push_back(reply);
+              changed_.notify_all();
+            }};
+  }
+  std::shared_ptr<HttpReply> Next() {
+    MutexLock lock(mutex_);
+    while (replies_.empty()) changed_.wait(mutex_);
+    std::shared_ptr<HttpReply> reply = replies_.back();
+    replies_.pop_back();
+    return reply;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::shared_ptr<HttpReply>> replies_ QUIRE_GUARDED_BY(mutex_);
+};
+
+// Whether `condition` comes true within five seconds.
+template <typename Condition>
+bool Eventually(const Condition& condition) {
+  for (int i = 0; i < 1000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return false;
+}
+
+std::string Gzip(std::string_view text) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, text.size()) + 32, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+// Whether `body` is one error with `code` in the one shape of all errors.
+testing::AssertionResult IsError(const std::string& body, int code) {
+  const auto json = ParseJson(body);
+  if (!json.ok()) return testing::AssertionFailure() << "no JSON: " << body;
+  const Json* error = json->Find("error");
+  if (error == nullptr) return testing::AssertionFailure() << "no error: " << body;
+  for (const char* name : {"message", "type", "param", "code"}) {
+    if (error->Find(name) == nullptr) return testing::AssertionFailure() << "no " << name;
+  }
+  if (!error->Find("code")->is_int() || error->Find("code")->integer() != code) {
+    return testing::AssertionFailure() << body;
+  }
+  return testing::AssertionSuccess();
+}
+
+TEST(Server, AnswersOneRequestAfterAnotherOnOneConnection) {
+  const auto server = StartTestServer(TestServerConfig(), {EchoRoute()});
+  TestClient client(server->port());
+  for (const char* body : {"one", "", "three"}) {
+    const auto answer = client.Ask(PostText("/echo", body));
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, body);
+  }
+}
+
+TEST(Server, AnswersPipelinedRequestsInTheirOrder) {
+  const auto server = StartTestServer(TestServerConfig(), {EchoRoute()});
+  TestClient client(server->port());
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += PostText("/echo", StrCat(i));
+  std::thread sender([&] { client.Send(many); });
+  for (int i = 0; i < 5000; ++i) ASSERT_EQ(client.Read().body, StrCat(i));
+  sender.join();
+}
+
+TEST(Server, ReadsChunkedAndPackedBodies) {
+  const auto server = StartTestServer(TestServerConfig(), {EchoRoute()});
+  TestClient client(server->port());
+  const auto chunked = client.Ask(
+      "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+  EXPECT_EQ(chunked.body, "abcde");
+  const std::string text(100'000, 'x');
+  const auto packed =
+      client.Ask(PostText("/echo", Gzip(text) + Gzip("end"), "Content-Encoding: gzip\r\n"));
+  EXPECT_EQ(packed.body, text + "end");
+}
+
+TEST(Server, RefusesAPackedBodyThatUnpacksTooFar) {
+  ServerConfig config = TestServerConfig();
+  config.limits.max_body_bytes = 100'000;
+  const auto server = StartTestServer(config, {EchoRoute()});
+  TestClient client(server->port());
+  const auto bomb = client.Ask(
+      PostText("/echo", Gzip(std::string(50'000'000, '\0')), "Content-Encoding: gzip\r\n"));
+  EXPECT_EQ(bomb.status, 413);
+  EXPECT_TRUE(IsError(bomb.body, 413));
+  const auto cut =
+      client.Ask(PostText("/echo", Gzip("hello").substr(0, 15), "Content-Encoding: gzip\r\n"));
+  EXPECT_EQ(cut.status, 400);
+  const auto other = client.Ask(PostText("/echo", "x", "Content-Encoding: br\r\n"));
+  EXPECT_EQ(other.status, 415);
+  EXPECT_EQ(client.Ask(PostText("/echo", "still here")).body, "still here");
+}
+
+TEST(Server, TellsAClientThatWaitsToGoAhead) {
+  const auto server = StartTestServer(TestServerConfig(), {EchoRoute()});
+  TestClient client(server->port());
+  const auto go = client.Ask(
+      "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(go.status, 100);
+  EXPECT_EQ(client.Ask("hello").body, "hello");
+}
+
+TEST(Server, RefusesWithOneShapeOfError) {
+  ServerConfig config = TestServerConfig();
+  config.limits.max_body_bytes = 1000;
+  config.limits.max_headers = 10;
+  const auto server = StartTestServer(config, {EchoRoute()});
+  std::string many_headers;
+  for (int i = 0; i < 20; ++i) many_headers += StrCat("X-", i, ": 1\r\n");
+  const std::vector<std::pair<std::string, int>> cases = {
+      {GetText("/nothing"), 404},
+      {GetText("/echo"), 405},
+      {"DELETE /health HTTP/1.1\r\nHost: h\r\n\r\n", 405},
+      {PostText("/echo", std::string(1001, 'x')), 413},
+      {GetText("/health", many_headers), 431},
+      {"nonsense\r\n\r\n", 400},
+      {std::string("\x16\x03\x01\x02\x00\x01\x00", 7) + std::string(300, 'x') + "\r\n\r\n", 400},
+      {GetText("/health"), 503},
+  };
+  for (const auto& [request, code] : cases) {
+    TestClient client(server->port());
+    const auto answer = client.Ask(request);
+    EXPECT_EQ(answer.status, code) << request.substr(0, 60);
+    EXPECT_TRUE(IsError(answer.body, code)) << request.substr(0, 60);
+  }
+}
+
+TEST(Server, AnswersHeadAndOptions) {
+  const auto server = StartTestServer(TestServerConfig(), {EchoRoute()});
+  TestClient client(server->port());
+  const auto head = client.Ask("HEAD /version HTTP/1.1\r\nHost: h\r\n\r\n", false);
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.header("Content-Length"), "19");
+  const auto options = client.Ask("OPTIONS /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(options.status, 204);
+  EXPECT_EQ(options.header("Allow"), "POST, OPTIONS");
+  EXPECT_EQ(client.Ask(GetText("/version")).body, R"({"version":"1.2.3"})");
+}
+
+TEST(Server, GivesEveryAnswerAnIdAndKeepsASoundOne) {
+  const auto server = StartTestServer(TestServerConfig(), {EchoRoute()});
+  TestClient client(server->port());
+  EXPECT_EQ(client.Ask(GetText("/version", "X-Request-Id: abc-1\r\n")).header("X-Request-Id"),
+            "abc-1");
+  const auto fresh = client.Ask(GetText("/version", "X-Request-Id: a b\r\n"));
+  EXPECT_EQ(fresh.header("X-Request-Id").size(), 32u);
+  const std::string long_id = StrCat("X-Request-Id: ", std::string(10'000, 'x'), "\r\n");
+  EXPECT_EQ(client.Ask(GetText("/version", long_id)).header("X-Request-Id").size(), 32u);
+}
+
+TEST(Server, TellsPagesOfOtherOriginsWhatTheyMay) {
+  ServerConfig config = TestServerConfig();
+  config.access.allowed_origins = {"https://good.example"};
+  config.access.allow_credentials = true;
+  const auto server = StartTestServer(config, {EchoRoute()});
+  TestClient client(server->port());
+  const auto preflight = [&](std::string_view origin) {
+    return client.Ask(StrCat("OPTIONS /echo HTTP/1.1\r\nHost: h\r\nOrigin: ", origin,
+                             "\r\nAccess-Control-Request-Method: POST\r\n"
+                             "Access-Control-Request-Headers: authorization\r\n\r\n"));
+  };
+  const auto good = preflight("https://good.example");
+  EXPECT_EQ(good.status, 204);
+  EXPECT_EQ(good.header("Access-Control-Allow-Origin"), "https://good.example");
+  EXPECT_EQ(good.header("Access-Control-Allow-Headers"), "authorization");
+  const auto bad = preflight("https://bad.example");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_EQ(bad.header("Access-Control-Allow-Origin"), "");
+  const auto plain = client.Ask(PostText("/echo", "x", "Origin: https://good.example\r\n"));
+  EXPECT_EQ(plain.header("Vary"), "Origin");
+}
+
+TEST(Server, AsksForAKeyOnEveryRouteButHealthAndPing) {
+  ServerConfig config = TestServerConfig();
+  config.access.api_keys = {"secret", "other"};
+  const auto server = StartTestServer(config, {EchoRoute()});
+  TestClient client(server->port());
+  EXPECT_EQ(client.Ask(GetText("/health")).status, 503);
+  EXPECT_EQ(client.Ask(GetText("/ping")).status, 503);
+  for (const char* path : {"/version", "/load"}) {
+    EXPECT_EQ(client.Ask(GetText(path)).status, 401) << path;
+    EXPECT_EQ(client.Ask(GetText(path, "Authorization: Bearer wrong\r\n")).status, 401);
+    EXPECT_EQ(client.Ask(GetText(path, "Authorization: bearer other\r\n")).status, 200);
+    EXPECT_EQ(client.Ask(GetText(path, "X-Api-Key: secret\r\n")).status, 200);
+  }
+  const auto refused = client.Ask(PostText("/echo", "x"));
+  EXPECT_TRUE(IsError(refused.body, 401));
+  EXPECT_EQ(refused.header("WWW-Authenticate"), "Bearer");
+}
+
+TEST(Server, ShowsControlRoutesOnlyToTheAdminKey) {
+  ServerConfig config = TestServerConfig();
+  config.access.api_keys = {"user"};
+  const auto closed = StartTestServer(config, {});
+  EXPECT_EQ(TestClient(closed->port()).Ask(PostText("/sleep", "")).status, 404);
+  config.access.enable_admin = true;
+  EXPECT_FALSE(Server::Start(config).ok());
+  config.access.admin_key = "admin";
+  const auto open = StartTestServer(config, {});
+  TestClient client(open->port());
+  EXPECT_EQ(client.Ask(PostText("/sleep", "", "Authorization: Bearer user\r\n")).status, 401);
+  EXPECT_EQ(client.Ask(PostText("/sleep", "", "Authorization: Bearer admin\r\n")).status, 503);
+  EXPECT_EQ(client.Ask(GetText("/version", "Authorization: Bearer admin\r\n")).status, 200);
+}
+
+TEST(Server, StreamsChunksAsTheyCome) {
+  Desk desk;
+  const auto server = StartTestServer(TestServerConfig(), {desk.Holding("/hold")});
+  TestClient client(server->port());
+  client.Send(PostText("/hold", ""));
+  const auto reply = desk.Next();
+  reply->BeginStream({.content_type = "text/event-stream"});
+  EXPECT_TRUE(reply->Write("data: 1\n\n"));
+  EXPECT_TRUE(client.FillUntil("data: 1\n\n"));
+  EXPECT_TRUE(reply->Write("data: 2\n\n"));
+  reply->EndStream();
+  const auto answer = client.Read();
+  EXPECT_TRUE(answer.is_whole);
+  EXPECT_EQ(answer.body, "data: 1\n\ndata: 2\n\n");
+  client.Send(PostText("/hold", ""));
+  desk.Next()->Send({.body = "{}"});
+  EXPECT_EQ(client.Read().body, "{}");
+}
+
+TEST(Server, EndsAStreamToAnOldClientByClosing) {
+  Desk desk;
+  const auto server = StartTestServer(TestServerConfig(), {desk.Holding("/hold")});
+  TestClient client(server->port());
+  client.Send("POST /hold HTTP/1.0\r\nContent-Length: 0\r\n\r\n");
+  const auto reply = desk.Next();
+  reply->BeginStream({.content_type = "text/plain"});
+  reply->Write("abc");
+  reply->EndStream();
+  const std::string all = client.ReadAll();
+  EXPECT_EQ(all.substr(all.find("\r\n\r\n")), "\r\n\r\nabc");
+}
+
+TEST(Server, SaysWhenTheClientHasGone) {
+  Desk desk;
+  const auto server = StartTestServer(TestServerConfig(), {desk.Holding("/hold")});
+  for (const bool is_streaming : {false, true}) {
+    TestClient client(server->port());
+    client.Send(PostText("/hold", ""));
+    const auto reply = desk.Next();
+    if (is_streaming) reply->BeginStream({.content_type = "text/event-stream"});
+    std::promise<void> gone;
+    reply->OnClientGone([&] { gone.set_value(); });
+    client.Close();
+    ASSERT_EQ(gone.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
+    EXPECT_FALSE(reply->Write("x"));
+    bool is_told_at_once = false;
+    reply->OnClientGone([&] { is_told_at_once = true; });
+    EXPECT_TRUE(is_told_at_once);
+  }
+  EXPECT_TRUE(Eventually([&] { return server->num_active() == 0; }));
+}
+
+TEST(Server, AnswersForAHandlerThatDoesNot) {
+  Desk desk;
+  const auto server = StartTestServer(
+      TestServerConfig(), {desk.Holding("/hold"),
+                           {"POST", "/throw", Access::kKey,
+                            [](const auto&, const auto&) { throw std::runtime_error("a fault"); }},
+                           {"POST", "/drop", Access::kKey, [](const auto&, const auto&) {}}});
+  for (const char* path : {"/throw", "/drop"}) {
+    const auto answer = TestClient(server->port()).Ask(PostText(path, ""));
+    EXPECT_EQ(answer.status, 500) << path;
+    EXPECT_TRUE(IsError(answer.body, 500)) << path;
+  }
+  TestClient client(server->port());
+  client.Send(PostText("/hold", ""));
+  {
+    const auto reply = desk.Next();
+    reply->BeginStream({.content_type = "text/event-stream"});
+  }
+  const auto answer = client.Read();
+  EXPECT_TRUE(answer.is_whole);
+  EXPECT_TRUE(IsError(answer.body.substr(6), 500));
+}
+
+TEST(Server, EndsTheStreamOfAClientThatDoesNotRead) {
+  Desk desk;
+  ServerConfig config = TestServerConfig();
+  config.limits.max_send_buffer_bytes = 100'000;
+  const auto server = StartTestServer(config, {desk.Holding("/hold")});
+  TestClient client(server->port());
+  client.Send(PostText("/hold", ""));
+  const auto reply = desk.Next();
+  reply->BeginStream({.content_type = "text/event-stream"});
+  const std::string piece = StrCat("data: ", std::string(10'000, 'x'), "\n\n");
+  int num_taken = 0;
+  while (num_taken < 10'000 && reply->Write(piece)) ++num_taken;
+  EXPECT_LT(num_taken, 10'000);
+  EXPECT_FALSE(reply->Write(piece));
+  const auto answer = client.Read();
+  EXPECT_TRUE(answer.is_whole);
+  EXPECT_TRUE(IsError(answer.body.substr(answer.body.rfind("data: ") + 6), 503));
+  EXPECT_TRUE(client.WaitForEnd());
+}
+
+TEST(Server, CutsOffWhoIsTooSlow) {
+  ServerConfig config = TestServerConfig();
+  config.limits.header_timeout = 0.2;
+  config.limits.body_timeout = 0.2;
+  config.limits.keep_alive_timeout = 0.2;
+  const auto server = StartTestServer(config, {EchoRoute()});
+  TestClient silent(server->port());
+  TestClient half_head(server->port());
+  TestClient half_body(server->port());
+  TestClient idle(server->port());
+  half_head.Send("POST /echo HT");
+  half_body.Send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe");
+  EXPECT_EQ(idle.Ask(PostText("/echo", "x")).status, 200);
+  EXPECT_EQ(silent.ReadAll(), "");
+  EXPECT_EQ(half_head.Read().status, 408);
+  EXPECT_EQ(half_body.Read().status, 408);
+  EXPECT_EQ(idle.ReadAll(), "");
+}
+
+TEST(Server, EndsRequestsThatTakeTooLong) {
+  Desk desk;
+  ServerConfig config = TestServerConfig();
+  config.limits.request_timeout = 0.2;
+  const auto server = StartTestServer(config, {desk.Holding("/hold")});
+  TestClient waiting(server->port());
+  waiting.Send(PostText("/hold", ""));
+  const auto first = desk.Next();
+  std::promise<void> gone;
+  first->OnClientGone([&] { gone.set_value(); });
+  EXPECT_EQ(waiting.Read().status, 504);
+  EXPECT_EQ(gone.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  TestClient streaming(server->port());
+  streaming.Send(PostText("/hold", ""));
+  const auto second = desk.Next();
+  second->BeginStream({.content_type = "text/event-stream", .body = "data: 1\n\n"});
+  const auto answer = streaming.Read();
+  EXPECT_TRUE(answer.is_whole);
+  EXPECT_NE(answer.body.find("GatewayTimeoutError"), std::string::npos) << answer.body;
+}
+
+TEST(Server, RefusesConnectionsBeyondItsBound) {
+  ServerConfig config = TestServerConfig();
+  config.limits.max_connections = 3;
+  const auto server = StartTestServer(config, {EchoRoute()});
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<TestClient>(server->port()));
+    EXPECT_EQ(clients.back()->Ask(PostText("/echo", "x")).status, 200);
+  }
+  const auto refused = TestClient(server->port()).Read();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("Retry-After"), "1");
+  clients.pop_back();
+  EXPECT_TRUE(Eventually(
+      [&] { return TestClient(server->port()).Ask(PostText("/echo", "x")).status == 200; }));
+}
+
+TEST(Server, DrainRefusesNewWorkAndLetsStreamsFinish) {
+  Desk desk;
+  const auto server = StartTestServer(TestServerConfig(), {desk.Holding("/hold")});
+  TestClient client(server->port());
+  client.Send(PostText("/hold", ""));
+  const auto reply = desk.Next();
+  reply->BeginStream({.content_type = "text/event-stream"});
+  server->BeginDrain();
+  const auto refused = TestClient(server->port()).Ask(PostText("/hold", ""));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("Retry-After"), "1");
+  EXPECT_TRUE(IsError(refused.body, 503));
+  EXPECT_EQ(TestClient(server->port()).Ask(GetText("/version")).status, 200);
+  EXPECT_TRUE(reply->Write("data: last\n\n"));
+  reply->EndStream();
+  EXPECT_EQ(client.Read().body, "data: last\n\n");
+}
+
+TEST(Server, StopEndsWhatStillRunsWithAnError) {
+  Desk desk;
+  const auto server = StartTestServer(TestServerConfig(), {desk.Holding("/hold")});
+  TestClient idle(server->port());
+  TestClient streaming(server->port());
+  streaming.Send(PostText("/hold", ""));
+  const auto stream = desk.Next();
+  stream->BeginStream({.content_type = "text/event-stream", .body = "data: 1\n\n"});
+  TestClient waiting(server->port());
+  waiting.Send(PostText("/hold", ""));
+  const auto wait = desk.Next();
+  std::thread stopper([&] { server->Stop(std::chrono::seconds(2)); });
+  const auto cut = streaming.Read();
+  EXPECT_TRUE(cut.is_whole);
+  EXPECT_TRUE(IsError(cut.body.substr(cut.body.rfind("data: ") + 6), 503));
+  EXPECT_TRUE(IsError(waiting.Read().body, 503));
+  EXPECT_EQ(idle.ReadAll(), "");
+  streaming.Close();
+  waiting.Close();
+  stopper.join();
+  EXPECT_FALSE(stream->Write("x"));
+}
+
+TEST(Server, ReportsEachAnswerOnce) {
+  std::atomic<int> num_answers = 0;
+  std::atomic<int> last_status = 0;
+  const auto server = StartTestServer(TestServerConfig(), {EchoRoute()}, [&](const auto& access) {
+    ++num_answers;
+    last_status = access.status;
+  });
+  TestClient client(server->port());
+  client.Ask(PostText("/echo", "x"));
+  client.Ask(GetText("/nothing"));
+  client.Close();
+  EXPECT_TRUE(Eventually([&] { return num_answers == 2; }));
+  EXPECT_EQ(last_status, 404);
+}
+
+TEST(Server, ServesOnASocketFile) {
+  ServerConfig config = TestServerConfig();
+  config.listen.uds = StrCat("/tmp/quire_serve_test.", getpid());
+  for (int i = 0; i < 2; ++i) {
+    const auto server = StartTestServer(config, {EchoRoute()});
+    TestClient client(config.listen.uds);
+    EXPECT_EQ(client.Ask(PostText("/echo", "x")).body, "x");
+    EXPECT_FALSE(Server::Start(config).ok()) << "two servers on one socket file";
+  }
+  EXPECT_FALSE(TestClient(config.listen.uds).is_connected());
+}
+
+TEST(Server, TakesItsRootPathOffRequests) {
+  ServerConfig config = TestServerConfig();
+  config.listen.root_path = "/llm/";
+  const auto server = StartTestServer(config, {EchoRoute()});
+  TestClient client(server->port());
+  EXPECT_EQ(client.Ask(PostText("/llm/echo", "x")).body, "x");
+  EXPECT_EQ(client.Ask(PostText("/echo", "x")).body, "x");
+  EXPECT_EQ(client.Ask(PostText("/llmecho", "x")).status, 404);
+}
+
+TEST(Server, SaysWhichFlagCannotBeUsed) {
+  ServerConfig config = TestServerConfig();
+  config.listen.host = "no such host";
+  const auto host = Server::Start(config);
+  ASSERT_FALSE(host.ok());
+  EXPECT_EQ(host.status().message().rfind("--host: ", 0), 0u) << host.status().message();
+  config = TestServerConfig();
+  config.tls.certfile = config.tls.keyfile = "/nothing.pem";
+  const auto tls = Server::Start(config);
+  ASSERT_FALSE(tls.ok());
+  EXPECT_NE(tls.status().message().find("/nothing.pem"), std::string::npos);
+  config = TestServerConfig();
+  config.access.api_key_file = "/nothing";
+  EXPECT_FALSE(Server::Start(config).ok());
+  const auto first = StartTestServer(TestServerConfig(), {});
+  config = TestServerConfig();
+  config.listen.port = first->port();
+  EXPECT_FALSE(Server::Start(config).ok());
+}
+
+}  // namespace
+}  // namespace quire

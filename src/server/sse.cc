@@ -1,0 +1,26 @@
+#include "server/sse.h"
+
+#include <utility>
+
+namespace quire {
+
+SseStream::SseStream(std::shared_ptr<HttpReply> reply, std::vector<HttpHeader> headers)
+    : reply_(std::move(reply)), headers_(std::move(headers)) {}
+
+bool SseStream::Write(std::string_view events) {
+  if (has_begun_) return reply_->Write(events);
+  has_begun_ = true;
+  HttpResponse head;
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.body = events;
+  head.headers = std::move(headers_);
+  head.headers.push_back({.name = "Cache-Control", .value = "no-cache"});
+  // Proxies that gather answers would take the stream's point away.
+  head.headers.push_back({.name = "X-Accel-Buffering", .value = "no"});
+  reply_->BeginStream(std::move(head));
+  return true;
+}
+
+void SseStream::End() { reply_->EndStream(); }
+
+}  // namespace quire
