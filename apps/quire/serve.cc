@@ -185,6 +185,7 @@ ApiOptions MakeApiOptions(const ServeConfig& config) {
       .version = config.version,
       .chat_template_content_format = std::string(ToString(routes.chat_template_content_format)),
       .trust_request_chat_template = routes.trust_request_chat_template,
+      .default_chat_template_kwargs = routes.default_chat_template_kwargs,
       .response_role = routes.response_role,
       .tool_call_parser = routes.enable_auto_tool_choice ? routes.tool_call_parser : "",
       .exclude_tools_when_tool_choice_none = routes.exclude_tools_when_tool_choice_none,
@@ -195,7 +196,6 @@ ApiOptions MakeApiOptions(const ServeConfig& config) {
       .enable_force_include_usage = routes.enable_force_include_usage,
       .enable_docs = !routes.disable_docs,
       .allow_priority = engine.scheduler.policy == SchedulingPolicy::kPriority,
-      .max_logprobs = engine.model.max_logprobs,
       .max_body_bytes = static_cast<std::size_t>(config.server.limits.max_body_bytes)};
   if (options.served_model_names.empty()) options.served_model_names = {config.model_name};
   return options;

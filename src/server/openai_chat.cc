@@ -79,9 +79,9 @@ Status HandleChat(ApiCall call, Json body) {
                              InputOf(request.common, request.sampling)));
   const std::string id = job.head.id;
   const std::shared_ptr<HttpReply> reply = call.reply;
-  const GenerationPlace place{call.engine, &call.state.live_ids, reply.get()};
-  Generation::Start(place, id, std::move(inputs),
-                    MakeChatListener(std::move(call), std::move(job), std::move(shape)));
+  const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
+  PromptRun::Start(place, id, std::move(inputs),
+                   MakeChatListener(std::move(call), std::move(job), std::move(shape)));
   return {};
 }
 
