@@ -56,6 +56,7 @@ Status RunEval(Args args);
 Status RunGenerate(Args args);
 Status RunInspect(Args args);
 Status RunServe(Args args);
+Status RunStructured(Args args);
 Status RunTemplate(Args args);
 Status RunTokenize(Args args);
 
