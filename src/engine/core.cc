@@ -4,12 +4,19 @@
 
 namespace quire {
 
-EngineCore::EngineCore(std::unique_ptr<Executor> executor, std::unique_ptr<Scheduler> scheduler)
-    : executor_(std::move(executor)), scheduler_(std::move(scheduler)) {}
+EngineCore::EngineCore(std::unique_ptr<Executor> executor,
+                       std::unique_ptr<StructuredOutputManager> structured,
+                       std::unique_ptr<Scheduler> scheduler)
+    : executor_(std::move(executor)),
+      structured_(std::move(structured)),
+      scheduler_(std::move(scheduler)) {}
 
 Result<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineConfig& config,
                                                        const KvCachePlan& plan,
-                                                       std::unique_ptr<Executor> executor) {
+                                                       std::unique_ptr<Executor> executor,
+                                                       std::vector<TokenId> end_ids) {
+  auto structured =
+      std::make_unique<StructuredOutputManager>(executor->facts().vocab_size, std::move(end_ids));
   QUIRE_ASSIGN_OR_RETURN(
       auto scheduler,
       Scheduler::Create({.options = config.scheduler,
@@ -18,8 +25,10 @@ Result<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineConfig& confi
                          .block_size = plan.block_size,
                          .max_model_len = plan.max_model_len,
                          .enable_prefix_caching = config.cache.enable_prefix_caching,
-                         .prefix_hash_algo = config.cache.prefix_caching_hash_algo}));
-  return std::unique_ptr<EngineCore>(new EngineCore(std::move(executor), std::move(scheduler)));
+                         .prefix_hash_algo = config.cache.prefix_caching_hash_algo,
+                         .constraint = structured.get()}));
+  return std::unique_ptr<EngineCore>(
+      new EngineCore(std::move(executor), std::move(structured), std::move(scheduler)));
 }
 
 Result<std::span<const EngineCoreOutput>> EngineCore::Step() {

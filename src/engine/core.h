@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "config/engine_config.h"
 #include "config/model_facts.h"
+#include "engine/structured_output_manager.h"
 #include "exec/executor.h"
 #include "request/request.h"
 #include "sched/scheduler.h"
@@ -26,10 +27,11 @@ struct StepTiming {
 // Scheduler and executor, driven by one thread. After a failed step nothing more can be done.
 class EngineCore {
  public:
-  // `executor` has its KV cache set up by `plan`.
+  // `executor` has its KV cache set up by `plan`; `end_ids` end a constrained answer.
   static Result<std::unique_ptr<EngineCore>> Create(const EngineConfig& config,
                                                     const KvCachePlan& plan,
-                                                    std::unique_ptr<Executor> executor);
+                                                    std::unique_ptr<Executor> executor,
+                                                    std::vector<TokenId> end_ids = {});
 
   Status Add(EngineRequest request) { return scheduler_->Add(std::move(request)); }
   void Abort(RequestId id) { scheduler_->Abort(id); }
@@ -50,9 +52,12 @@ class EngineCore {
   Scheduler& scheduler() { return *scheduler_; }
 
  private:
-  EngineCore(std::unique_ptr<Executor> executor, std::unique_ptr<Scheduler> scheduler);
+  EngineCore(std::unique_ptr<Executor> executor,
+             std::unique_ptr<StructuredOutputManager> structured,
+             std::unique_ptr<Scheduler> scheduler);
 
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<StructuredOutputManager> structured_;
   std::unique_ptr<Scheduler> scheduler_;
   StepResult result_;  // kept for its memory
   StepTiming timing_;

@@ -18,7 +18,9 @@ const StepPlan& Scheduler::Schedule() {
   QUIRE_CHECK(scheduled_.empty()) << "the last plan's result was not given to Update";
   builder_.Begin();
   if (!is_paused_) FillPlan();
-  return builder_.Finish();
+  const StepPlan& plan = builder_.Finish();
+  if (config_.constraint != nullptr) config_.constraint->FillMasks(builder_.finished_plan());
+  return plan;
 }
 
 void Scheduler::FillPlan() {
