@@ -1,6 +1,7 @@
 #include "engine/engine_metrics.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,9 @@ namespace quire {
 namespace {
 
 using Bounds = std::vector<double>;
+
+// Priorities from its negative to this one are told apart; clients may send any.
+constexpr int kMostPriority = 10;
 
 Bounds FirstTokenBounds() {
   return {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,  0.25,  0.5,   0.75,
@@ -285,7 +289,8 @@ void EngineMetrics::NoteTokens(const AnswerStats& stats, int num_new) {
     return;
   }
   ObserveBetween(times.arrival, times.first_token, time_to_first_token_);
-  const std::string priority = StrCat(stats.priority);
+  const bool is_shown = std::abs(stats.priority) <= kMostPriority;
+  const std::string priority = is_shown ? StrCat(stats.priority) : "other";
   ObserveBetween(times.queued, times.scheduled, queue_time_by_priority_.With({priority}));
   const int num_computed = stats.num_prompt_tokens - stats.num_cached_tokens;
   prompt_tokens_.Add(stats.num_prompt_tokens);

@@ -103,7 +103,8 @@ Grammar::Node JsonText::AnyArray() {
   });
 }
 
-// Any escape at all, also half of a surrogate pair, as the grammar of JSON has it.
+// Any escape at all, also half of a surrogate pair, as the grammar of JSON has it. The closing
+// quote belongs to the rule that goes on, so that inside a string it is sure where a token leads.
 Grammar::Node JsonText::AnyString() {
   return Once(string_, [&] {
     const CharSet hex = HexDigits(0, 15);
@@ -112,11 +113,13 @@ Grammar::Node JsonText::AnyString() {
     CharSet letters(U'/');
     for (const auto& [code, letter] : kShortEscapes) letters |= CharSet(letter);
     const auto escape = grammar_.RuleOf(grammar_.Choice({grammar_.Chars(letters), unicode}));
-    const auto one =
-        grammar_.Choice({grammar_.Chars(RawChars()),
-                         grammar_.Sequence({grammar_.Text("\\"), grammar_.Ref(escape)})});
-    return grammar_.Sequence(
-        {grammar_.Text("\""), grammar_.Repeat(one, 0, kUnbounded), grammar_.Text("\"")});
+    const Grammar::Rule rest = grammar_.AddRule();
+    grammar_.SetBody(
+        rest, grammar_.Choice({grammar_.Text("\""),
+                               grammar_.Sequence({grammar_.Chars(RawChars()), grammar_.Ref(rest)}),
+                               grammar_.Sequence({grammar_.Text("\\"), grammar_.Ref(escape),
+                                                  grammar_.Ref(rest)})}));
+    return grammar_.Sequence({grammar_.Text("\""), grammar_.Ref(rest)});
   });
 }
 
@@ -146,15 +149,33 @@ Grammar::Node JsonText::AnyNumber() {
 
 Grammar::Node JsonText::StringOfLength(int min, int max) {
   if (min == 0 && max == kUnbounded) return AnyString();
-  const auto one = Once(free_char_, [&] { return Char(CharSet::All(), Spelling::kInString); });
-  return grammar_.Sequence(
-      {grammar_.Text("\""), grammar_.Repeat(one, min, max), grammar_.Text("\"")});
+  const auto known = lengths_.find({min, max});
+  if (known != lengths_.end()) return grammar_.Ref(known->second);
+  // A rule for each number of characters so far.
+  const int last = max == kUnbounded ? min : max;
+  const CharSet all = CharSet::All();
+  const auto escape = grammar_.Sequence({grammar_.Text("\\"), Escape(all)});
+  const auto raw = grammar_.Chars(RawChars());
+  Grammar::Rule next = grammar_.AddRule();
+  for (int count = last; count >= 0; --count) {
+    const Grammar::Rule rule = count == last ? next : grammar_.AddRule();
+    std::vector<Grammar::Node> ways;
+    if (count >= min) ways.push_back(grammar_.Text("\""));
+    if (count < last || max == kUnbounded) {
+      ways.push_back(grammar_.Sequence({raw, grammar_.Ref(next)}));
+      ways.push_back(grammar_.Sequence({escape, grammar_.Ref(next)}));
+    }
+    grammar_.SetBody(rule, grammar_.Choice(std::move(ways)));
+    next = rule;
+  }
+  const auto rule = grammar_.RuleOf(grammar_.Sequence({grammar_.Text("\""), grammar_.Ref(next)}));
+  lengths_.emplace(std::pair(min, max), rule);
+  return grammar_.Ref(rule);
 }
 
 Grammar::Node JsonText::StringIn(const Dfa& dfa) {
   if (dfa.is_empty()) return grammar_.Nothing();
-  return grammar_.Sequence(
-      {grammar_.Text("\""), States(dfa, Spelling::kInString), grammar_.Text("\"")});
+  return grammar_.Sequence({grammar_.Text("\""), States(dfa, Spelling::kInString)});
 }
 
 Grammar::Node JsonText::StringLike(const Regex& regex) {
@@ -199,9 +220,9 @@ Grammar::Node JsonText::NumberLiteral(const Json& value) {
   return grammar_.Text(value.Dump());
 }
 
-// One code point of `chars`.
-Grammar::Node JsonText::Char(const CharSet& chars, Spelling spelling) {
-  if (spelling == Spelling::kPlain) return grammar_.Chars(chars);
+// One code point of `chars`: as itself, or as an escape.
+std::vector<Grammar::Node> JsonText::CharWays(const CharSet& chars, Spelling spelling) {
+  if (spelling == Spelling::kPlain) return {grammar_.Chars(chars)};
   std::vector<Grammar::Node> ways;
   const CharSet raw = chars & RawChars();
   if (!raw.empty()) ways.push_back(grammar_.Chars(raw));
@@ -210,7 +231,11 @@ Grammar::Node JsonText::Char(const CharSet& chars, Spelling spelling) {
   if (!escaped.empty()) {
     ways.push_back(grammar_.Sequence({grammar_.Text("\\"), Escape(escaped)}));
   }
-  return grammar_.Choice(std::move(ways));
+  return ways;
+}
+
+Grammar::Node JsonText::Char(const CharSet& chars, Spelling spelling) {
+  return grammar_.Choice(CharWays(chars, spelling));
 }
 
 // What follows the backslash.
@@ -302,28 +327,32 @@ Grammar::Node JsonText::Hex16(char32_t first, char32_t last) {
   return grammar_.Choice(std::move(ways));
 }
 
-// A rule a state, each going on to the next: right-linear. A rule stands for what may follow but
-// nothing, so none is empty.
+// A rule a state, each going on to the next: right-linear. In a string the closing quote belongs to
+// them; else a rule stands for what may follow but nothing, so none is empty.
 Grammar::Node JsonText::States(const Dfa& dfa, Spelling spelling) {
+  const bool is_string = spelling == Spelling::kInString;
   std::vector<Grammar::Rule> rules;
   rules.reserve(dfa.states().size());
   for (std::size_t i = 0; i < dfa.states().size(); ++i) rules.push_back(grammar_.AddRule());
   const auto rest = [&](std::int32_t idx) {
     const Dfa::State& state = dfa.states()[static_cast<std::size_t>(idx)];
-    if (state.transitions.empty()) return grammar_.Empty();
+    if (!is_string && state.transitions.empty()) return grammar_.Empty();
     const Grammar::Node more = grammar_.Ref(rules[static_cast<std::size_t>(idx)]);
-    return state.accepts ? grammar_.Optional(more) : more;
+    return state.accepts && !is_string ? grammar_.Optional(more) : more;
   };
   for (std::size_t i = 0; i < dfa.states().size(); ++i) {
+    const Dfa::State& state = dfa.states()[i];
     std::map<std::int32_t, CharSet> by_target;
-    for (const auto& [range, target] : dfa.states()[i].transitions) {
+    for (const auto& [range, target] : state.transitions) {
       by_target[target] |= CharSet(range.first, range.last);
     }
     std::vector<Grammar::Node> ways;
+    if (state.accepts && is_string) ways.push_back(grammar_.Text("\""));
     for (const auto& [target, chars] : by_target) {
-      const Grammar::Node first = Char(chars, spelling);
-      const bool is_last = dfa.states()[static_cast<std::size_t>(target)].transitions.empty();
-      ways.push_back(is_last ? first : grammar_.Sequence({first, rest(target)}));
+      // One way for each spelling, so that the rule begins with characters.
+      for (const Grammar::Node first : CharWays(chars, spelling)) {
+        ways.push_back(grammar_.Sequence({first, rest(target)}));
+      }
     }
     grammar_.SetBody(rules[i], grammar_.Choice(std::move(ways)));
   }

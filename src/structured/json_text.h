@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "formats/json.h"
@@ -58,6 +60,7 @@ class JsonText {
 
  private:
   enum class Spelling { kPlain, kInString };
+  std::vector<Grammar::Node> CharWays(const CharSet& chars, Spelling spelling);
   Grammar::Node Char(const CharSet& chars, Spelling spelling);
   Grammar::Node Escape(const CharSet& chars);
   Grammar::Node HexEscapes(const CharSet& chars);
@@ -70,8 +73,8 @@ class JsonText {
   Grammar& grammar_;
   JsonLayout layout_;
   std::map<CharSet, Grammar::Rule> escapes_;
-  std::optional<Grammar::Rule> gap_, value_, object_, array_, string_, number_, integer_,
-      free_char_;
+  std::optional<Grammar::Rule> gap_, value_, object_, array_, string_, number_, integer_;
+  std::map<std::pair<int, int>, Grammar::Rule> lengths_;
 };
 
 }  // namespace quire::structured

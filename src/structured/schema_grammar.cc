@@ -13,6 +13,7 @@
 namespace quire::structured {
 namespace {
 
+constexpr std::int64_t kMaxCountedLength = 10'000;
 constexpr std::size_t kMaxNodes = 400'000;
 constexpr std::size_t kMaxRules = 20'000;  // of values
 
@@ -174,10 +175,12 @@ Result<Grammar::Node> SchemaCompiler::String(const Shape& shape) {
     if (shape.max_length != kUnbounded && shape.max_length < shape.min_length) {
       return json_.grammar().Nothing();
     }
-    constexpr std::int64_t kLongest = 100'000;  // a longer text than any context holds
-    const auto min = static_cast<int>(std::min(shape.min_length, kLongest));
-    const auto max = static_cast<int>(shape.max_length > kLongest ? kUnbounded : shape.max_length);
-    return json_.StringOfLength(min, max);
+    if (std::max(shape.min_length, shape.max_length) > kMaxCountedLength) {
+      return ResourceExhausted(StrCat("json schema: minLength and maxLength: at most ",
+                                      kMaxCountedLength, " can be counted"));
+    }
+    return json_.StringOfLength(static_cast<int>(shape.min_length),
+                                static_cast<int>(shape.max_length));
   }
   Result<Dfa> strings = StringsOf(document_, shape);
   if (strings.ok()) return json_.StringIn(*strings);
