@@ -58,6 +58,7 @@ Status RunGenerate(Args args);
 Status RunInspect(Args args);
 Status RunRunBatch(Args args);
 Status RunServe(Args args);
+Status RunStructured(Args args);
 Status RunTemplate(Args args);
 Status RunTokenize(Args args);
 

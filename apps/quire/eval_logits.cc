@@ -135,6 +135,7 @@ Status RunEvalLogits(Args args) {
   }
   QUIRE_ASSIGN_OR_RETURN(const Sequences sequences, ReadSequences());
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
+  Tell(llm->decisions().summary);
   QUIRE_RETURN_IF_ERROR(CheckSequences(sequences, *llm));
   std::vector<MatrixInfo> matrices;
   for (const std::vector<TokenId>& ids : sequences) {

@@ -173,6 +173,7 @@ Status RunEvalPerplexity(Args args) {
   }
   QUIRE_ASSIGN_OR_RETURN(const std::string text, ReadInput(*options.file, kMaxTextBytes));
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
+  Tell(llm->decisions().summary);
   if (!llm->has_tokenizer()) return InvalidArgument("the model has no tokenizer");
   const std::int64_t context = llm->decisions().plan.max_model_len;
   if (options.window > context) {

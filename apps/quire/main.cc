@@ -26,6 +26,7 @@ constexpr std::array kCommands = {
     Command{"eval", "measure a model: perplexity, logits", RunEval},
     Command{"bench", "measure speed: machine, kernels, latency, throughput", RunBench},
     Command{"inspect", "tell what a model file holds and needs", RunInspect},
+    Command{"structured", "check texts against a schema, a regex, a grammar", RunStructured},
     Command{"tokenize", "text to token ids and back", RunTokenize},
     Command{"template", "render a chat template", RunTemplate},
     Command{"version", "print the version", RunVersion},

@@ -108,7 +108,6 @@ Result<ApiOptions> MakeApiOptions(const BatchOptions& options, const std::string
   api.reasoning_parser = routes.reasoning_parser;
   api.strict_fields = routes.strict_fields;
   api.enable_docs = false;
-  api.max_logprobs = options.config.model.max_logprobs;
   return api;
 }
 

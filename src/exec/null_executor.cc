@@ -40,6 +40,7 @@ Status NullExecutor::InitKvCache(const KvCachePlan& plan) {
                              .max_rows = plan.max_rows,
                              .max_requests = plan.max_requests,
                              .vocab_size = facts_.vocab_size}));
+  plan_ = plan;
   return {};
 }
 

@@ -28,6 +28,7 @@ class NullExecutor : public Executor {
   const ModelFacts& facts() const override { return facts_; }
   Status InitKvCache(const KvCachePlan& plan) override;
   Status Execute(const StepPlan& plan, StepResult& out) override;
+  Status Reset() override { return InitKvCache(plan_); }
 
  private:
   void Score(const ScheduledRow& row, const BatchedRequest& request, RowResult& result) const;
@@ -35,6 +36,7 @@ class NullExecutor : public Executor {
 
   const ModelFacts facts_;
   const Script script_;
+  KvCachePlan plan_;
   std::unique_ptr<Batch> batch_;
 };
 

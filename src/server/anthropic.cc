@@ -11,8 +11,8 @@
 #include "server/api_error.h"
 #include "server/chat_job.h"
 #include "server/common_request.h"
-#include "server/generation.h"
 #include "server/messages_request.h"
+#include "server/prompt_run.h"
 
 namespace quire {
 namespace {
@@ -53,9 +53,9 @@ Status HandleMessages(ApiCall call, Json body) {
   inputs.push_back(ChatInput(call.state, std::move(chat.prompt), job, InputOf(common, sampling)));
   const std::string id = job.head.id;
   const std::shared_ptr<HttpReply> reply = call.reply;
-  const GenerationPlace place{call.engine, &call.state.live_ids, reply.get()};
-  Generation::Start(place, id, std::move(inputs),
-                    MakeAnthropicListener(std::move(call), std::move(job), delivery.is_stream));
+  const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
+  PromptRun::Start(place, id, std::move(inputs),
+                   MakeAnthropicListener(std::move(call), std::move(job), delivery.is_stream));
   return {};
 }
 
