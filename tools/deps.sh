@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what a task needs and this machine lacks, from Debian's packages.
+# Installs what a task needs and this machine lacks: Debian's packages, and xgrammar, which is built
+# from its source package (tools/get_xgrammar.sh).
 #
 #   tools/deps.sh build|test|check|bench
 set -eu
@@ -23,8 +24,9 @@ for package in $wanted; do
   status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
   [ "$status" = "install ok installed" ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
-
+if [ -z "$missing" ]; then
+  exec "$(dirname "$0")/get_xgrammar.sh" >/dev/null
+fi
 if [ "$(id -u)" != 0 ]; then
   echo "quire: these packages are missing; install them as root:" >&2
   echo "  apt-get install$missing" >&2
@@ -35,3 +37,4 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 # shellcheck disable=SC2086  # one argument a package
 apt-get install -y -qq --no-install-recommends $missing >/dev/null
+exec "$(dirname "$0")/get_xgrammar.sh" >/dev/null

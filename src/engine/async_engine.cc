@@ -379,6 +379,10 @@ const SamplingParams& AsyncEngine::sampling_defaults() const {
   return state_->parts.sampling_defaults;
 }
 
+const std::vector<TokenId>& AsyncEngine::eos_token_ids() const {
+  return state_->parts.eos_token_ids;
+}
+
 Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink sink) {
   // A count out of range is refused with the other parameters, by an input thread.
   const int count = std::clamp(input.sampling.n, 1, kMaxOutputs);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "config/engine_config.h"
@@ -72,6 +73,8 @@ class AsyncEngine {
   bool has_tokenizer() const;
   const Tokenizer& tokenizer() const;  // only when has_tokenizer()
   const SamplingParams& sampling_defaults() const;
+  const std::vector<TokenId>& eos_token_ids()
+      const;  // that end an answer, by all of the model's files
 
   // Hands a prompt to the engine. Any thread; never blocks.
   //

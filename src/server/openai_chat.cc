@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "server/beam_run.h"
 #include "server/chat_job.h"
 #include "server/chat_listeners.h"
 #include "server/common_request.h"
@@ -80,8 +81,8 @@ Status HandleChat(ApiCall call, Json body) {
   const std::string id = job.head.id;
   const std::shared_ptr<HttpReply> reply = call.reply;
   const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
-  PromptRun::Start(place, id, std::move(inputs),
-                   MakeChatListener(std::move(call), std::move(job), std::move(shape)));
+  StartPrompts(place, request.common, id, std::move(inputs),
+               MakeChatListener(std::move(call), std::move(job), std::move(shape)));
   return {};
 }
 

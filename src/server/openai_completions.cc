@@ -9,12 +9,12 @@
 
 #include "base/strings.h"
 #include "server/api_error.h"
+#include "server/beam_run.h"
 #include "server/common_request.h"
 #include "server/completion_prompts.h"
 #include "server/completion_request.h"
 #include "server/json_text.h"
 #include "server/logprob_text.h"
-#include "server/prompt_run.h"
 #include "server/reply_parts.h"
 #include "server/sse.h"
 
@@ -337,6 +337,9 @@ Status SetEcho(CompletionRequest& request, Job& job) {
 
 Status SetBestOf(CompletionRequest& request, const Job& job) {
   if (!request.best_of || *request.best_of == request.sampling.n) return {};
+  if (request.common.use_beam_search) {
+    return InvalidArgument("best_of: excludes use_beam_search");
+  }
   if (*request.best_of < request.sampling.n || *request.best_of > kMaxOutputs) {
     return InvalidArgument(StrCat("best_of: must be in [n, ", kMaxOutputs, "], n is ",
                                   request.sampling.n, ", got ", *request.best_of));
@@ -406,7 +409,7 @@ Status HandleCompletion(ApiCall call, Json body) {
   } else {
     listener = std::make_unique<GatheredCompletion>(std::move(call), std::move(job), num_prompts);
   }
-  PromptRun::Start(place, id, std::move(inputs), std::move(listener));
+  StartPrompts(place, request.common, id, std::move(inputs), std::move(listener));
   return {};
 }
 

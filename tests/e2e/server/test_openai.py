@@ -124,7 +124,7 @@ class OpenAiTest(ServedTest):
     def test_chat_stream_helper(self):
         with self.client.chat.completions.stream(
                 model=self.model, messages=QUESTION, max_tokens=50, temperature=0,
-                stop=["s"]) as stream:
+                stop=[" "]) as stream:
             kinds = {event.type for event in stream}
             final = stream.get_final_completion()
         self.assertIn("content.delta", kinds)
@@ -145,6 +145,20 @@ class OpenAiTest(ServedTest):
                                       "return_token_ids": True, "ignore_eos": True})
         self.assertEqual(len(reply.choices[0].token_ids), 12)
         self.assertEqual(len(reply.prompt_token_ids), 37)
+
+    def test_beam_search(self):
+        asked = dict(model=self.model, prompt="The capital of France is", max_tokens=6)
+        reply = self.client.completions.create(
+            **asked, n=3, extra_body={"use_beam_search": True})
+        texts = [choice.text for choice in reply.choices]
+        self.assertEqual(len(set(texts)), 3)
+        one = self.client.completions.create(**asked, extra_body={"use_beam_search": True})
+        greedy = self.client.completions.create(**asked, temperature=0)
+        self.assertEqual(one.choices[0].text, greedy.choices[0].text)
+        chat = self.chat(n=2, extra_body={"use_beam_search": True})
+        self.assertEqual(len(chat.choices), 2)
+        with self.assertRaises(openai.BadRequestError):
+            self.chat(stream=True, extra_body={"use_beam_search": True})
 
     def test_async(self):
         async def ask():

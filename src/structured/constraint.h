@@ -1,0 +1,20 @@
+// From what a request asks of its answer to a grammar that a backend can compile.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "request/structured_output_params.h"
+
+namespace quire {
+
+// The grammar, in EBNF, of exactly the texts that `params` allows (or fewer: see
+// structured/schema_grammar.h). Takes bounded time and memory whatever it is given.
+//
+//   kInvalidArgument    what is wrong, with the JSON pointer and keyword, byte or line; also a
+//                       constraint that no text satisfies
+//   kUnimplemented      begins with or holds the word unsupported: what cannot be enforced
+//   kResourceExhausted  too large, too deep, too many combinations
+Result<std::string> GrammarOf(const StructuredOutputParams& params);
+
+}  // namespace quire
