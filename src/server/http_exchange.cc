@@ -98,7 +98,7 @@ void HttpExchange::EndWithError(int http_status, std::string_view message) {
   }
 }
 
-void HttpExchange::Send(HttpResponse response) {
+void HttpExchange::Send(const HttpResponse& response) {
   bool wakes = false;
   {
     MutexLock lock(mutex_);
@@ -109,7 +109,7 @@ void HttpExchange::Send(HttpResponse response) {
   if (wakes) outbox_->Put(shared_from_this());
 }
 
-void HttpExchange::BeginStream(HttpResponse head) {
+void HttpExchange::BeginStream(const HttpResponse& head) {
   bool wakes = false;
   {
     MutexLock lock(mutex_);
@@ -232,8 +232,8 @@ class ExchangeReply : public HttpReply {
   ExchangeReply& operator=(const ExchangeReply&) = delete;
   ~ExchangeReply() override { exchange_->Abandon(); }
 
-  void Send(HttpResponse response) override { exchange_->Send(std::move(response)); }
-  void BeginStream(HttpResponse head) override { exchange_->BeginStream(std::move(head)); }
+  void Send(HttpResponse response) override { exchange_->Send(response); }
+  void BeginStream(HttpResponse head) override { exchange_->BeginStream(head); }
   bool Write(std::string_view bytes) override { return exchange_->Write(bytes); }
   void EndStream() override { exchange_->EndStream(); }
   void OnClientGone(std::function<void()> gone) override {

@@ -51,8 +51,8 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
                std::weak_ptr<HttpConnection> connection);
 
   // The answering side: what HttpReply promises. Any thread.
-  void Send(HttpResponse response) QUIRE_EXCLUDES(mutex_);
-  void BeginStream(HttpResponse head) QUIRE_EXCLUDES(mutex_);
+  void Send(const HttpResponse& response) QUIRE_EXCLUDES(mutex_);
+  void BeginStream(const HttpResponse& head) QUIRE_EXCLUDES(mutex_);
   bool Write(std::string_view bytes) QUIRE_EXCLUDES(mutex_);
   void EndStream() QUIRE_EXCLUDES(mutex_);
   void OnClientGone(std::function<void()> gone) QUIRE_EXCLUDES(mutex_);

@@ -1,5 +1,6 @@
 #include "server/router.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/strings.h"
@@ -26,14 +27,15 @@ bool Matches(std::string_view pattern, std::string_view path) {
 
 Router::Router(std::vector<Route> routes) {
   for (Route& route : routes) {
-    bool is_replaced = false;
-    for (Route& known : routes_) {
-      if (known.method != route.method || known.path != route.path) continue;
-      known = std::move(route);
-      is_replaced = true;
-      break;
+    const auto is_same = [&route](const Route& known) {
+      return known.method == route.method && known.path == route.path;
+    };
+    const auto known = std::find_if(routes_.begin(), routes_.end(), is_same);
+    if (known == routes_.end()) {
+      routes_.push_back(std::move(route));
+    } else {
+      *known = std::move(route);
     }
-    if (!is_replaced) routes_.push_back(std::move(route));
   }
   for (std::size_t i = 0; i < routes_.size(); ++i) {
     if (routes_[i].path.find('{') == std::string::npos) {
