@@ -169,7 +169,9 @@ void BatchRun::Ask(BatchLine line) {
   request->headers = {{"Content-Type", "application/json"}};
   request->body = line.body;
   request->request_id = StrCat("batch-", line.number);
-  live_[line.number] = {std::move(line), reply};
+  Live& live = live_[line.number];
+  live.line = std::move(line);
+  live.reply = reply;
   for (const Route& route : routes_) {
     if (route.method == "POST" && route.path == request->path) return route.handler(request, reply);
   }

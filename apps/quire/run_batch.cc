@@ -125,7 +125,7 @@ Status RunLines(const BatchOptions& options, const std::shared_ptr<AsyncEngine>&
                 }});
   QUIRE_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(options.input));
   LineReader reader(file.fd());
-  const Status status = run.Run(reader);
+  Status status = run.Run(reader);
   if (!options.quiet) Tell(run.Summary());
   if (status.code() == Code::kCancelled) Tell("stopped; the same command goes on from here");
   return status;
@@ -159,12 +159,14 @@ Status RunRunBatch(Args args) {
   const InterruptScope interrupts;
   QUIRE_ASSIGN_OR_RETURN(std::unique_ptr<AsyncEngine> made,
                          AsyncEngine::Create(options.config, {}, MakeLoadBar()));
-  const std::shared_ptr<AsyncEngine> engine = std::move(made);
+  std::shared_ptr<AsyncEngine> engine = std::move(made);
   const std::string name = named.empty() ? options.config.model.model : named;
   QUIRE_ASSIGN_OR_RETURN(ApiOptions api_options, MakeApiOptions(options, name));
-  QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api,
-                         Api::Create(std::move(api_options), [engine] { return engine; }));
-  const Status status = RunLines(options, engine, *api, *output, num_lines);
+  QUIRE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Api> api,
+      Api::Create(std::move(api_options),
+                  [engine]() -> std::shared_ptr<AsyncEngine> { return engine; }));
+  Status status = RunLines(options, engine, *api, *output, num_lines);
   engine->Shutdown(std::chrono::milliseconds(0));
   return status;
 }

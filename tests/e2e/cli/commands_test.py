@@ -100,7 +100,7 @@ class Flags(CliTest):
         run = self.refused("tokenize", harness.TINY, "--jsonl", stdin='{"text": "a"}\n{"text" 1}\n')
         self.assertIn("line 2, column 10", run.err)
         yarn = "--hf-overrides.rope_scaling.rope_type=yarn"
-        self.refused("inspect", harness.TINY, yarn, says="factor: must be there")
+        self.refused("generate", harness.TINY, "-p", "a", yarn, says="factor: must be there")
 
     def test_without_home_the_user_s_own_folder_is_taken(self):
         env = harness.environment()
