@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -146,6 +147,26 @@ void BM_PrefixHash(benchmark::State& state) {
   state.SetLabel(algo == PrefixHashAlgo::kSha256 ? "sha256" : "xxhash");
 }
 BENCHMARK(BM_PrefixHash)
+    ->Arg(static_cast<int>(PrefixHashAlgo::kSha256))
+    ->Arg(static_cast<int>(PrefixHashAlgo::kXxhash));
+
+// A chat of 16k tokens that grows by a turn: only the new blocks are hashed.
+void BM_PrefixHashOfANewTurn(benchmark::State& state) {
+  constexpr std::size_t kTurn = 256;
+  const std::vector<TokenId> tokens = Tokens((1 << 14) + kTurn, 5);
+  PrefixHasher hasher(static_cast<PrefixHashAlgo>(state.range(0)), kBlockSize);
+  std::vector<BlockHash> hashes;
+  hasher.Extend(std::span(tokens).first(1 << 14), {}, hashes);
+  const std::size_t num_before = hashes.size();
+  hashes.reserve(num_before + kTurn);
+  for (auto _ : state) {
+    hashes.resize(num_before);
+    hasher.Extend(tokens, {}, hashes);
+    benchmark::DoNotOptimize(hashes.data());
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(sizeof(TokenId) * kTurn));
+}
+BENCHMARK(BM_PrefixHashOfANewTurn)
     ->Arg(static_cast<int>(PrefixHashAlgo::kSha256))
     ->Arg(static_cast<int>(PrefixHashAlgo::kXxhash));
 

@@ -7,7 +7,7 @@ set -eu
 
 build="g++ cmake ninja-build ccache mold python3 python3-pip unzip pkg-config nlohmann-json3-dev
   libedit-dev libpcre2-dev libxxhash-dev libboost1.81-dev libssl-dev zlib1g-dev libyaml-dev"
-test="$build libgtest-dev libgmock-dev libbenchmark-dev"
+test="$build python3-venv libgtest-dev libgmock-dev libbenchmark-dev"
 check="$test clang clang-format clang-tidy libclang-rt-14-dev llvm g++-aarch64-linux-gnu qemu-user"
 bench="$test"
 

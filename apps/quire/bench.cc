@@ -20,6 +20,8 @@ constexpr std::array kKinds = {
     Command{"latency", "one batch of prompts: time to the answer, prefill and decode rates",
             RunBenchLatency},
     Command{"throughput", "many prompts offline: requests and tokens a second", RunBenchThroughput},
+    Command{"step", "the control plane alone: microseconds of a step", RunBenchStep},
+    Command{"replay", "a trace of arrivals through the scheduler, without a model", RunBenchReplay},
 };
 
 std::string Overview() {

@@ -12,6 +12,8 @@ namespace quire {
 Status RunBenchKernels(Args args);
 Status RunBenchLatency(Args args);
 Status RunBenchMachine(Args args);
+Status RunBenchReplay(Args args);
+Status RunBenchStep(Args args);
 Status RunBenchThroughput(Args args);
 
 // Where a measurement goes.

@@ -14,6 +14,9 @@
 #include "apps/quire/interrupt.h"
 #include "apps/quire/io.h"
 #include "apps/quire/line_editor.h"
+#include "apps/quire/local_chat.h"
+#include "apps/quire/openai_client.h"
+#include "apps/quire/remote_chat.h"
 #include "apps/quire/terminal.h"
 #include "apps/quire/tokenizer_source.h"
 #include "base/strings.h"
@@ -28,15 +31,16 @@ struct ChatOptions {
   std::optional<std::string> question;
   std::optional<std::string> system;
   std::optional<std::string> load;
+  ServerFlags server;
   Json template_kwargs;
   bool quiet = false;
 };
 
 FlagSet MakeFlags(ChatOptions& options) {
-  FlagSet flags("chat [MODEL] [-p TEXT] [flags]",
-                "Talks with a model. In a terminal, lines can be edited and /help lists the "
-                "commands; with other input each line is a message. Answers go to standard "
-                "output, all else to standard error.");
+  FlagSet flags("chat [MODEL] [-p TEXT] [--url URL] [flags]",
+                "Talks with a model, or with the one that a server has. In a terminal, lines can "
+                "be edited and /help lists the commands; with other input each line is a message. "
+                "Answers go to standard output, all else to standard error.");
   flags.Group("Conversation");
   flags.Add("prompt,p", options.question, "Ask this one question and exit");
   flags.Add("system", options.system, "The system message");
@@ -44,31 +48,31 @@ FlagSet MakeFlags(ChatOptions& options) {
   flags.Add("chat-template-kwargs", options.template_kwargs,
             "JSON object of further variables for the chat template");
   flags.Add("quiet,q", options.quiet, "No line about speed after an answer");
+  options.server.AddTo(flags);
   options.sampling.AddTo(flags);
   AddEngineFlags(flags, options.config);
   flags.AddExample("quire chat");
   flags.AddExample("quire chat ./my-model -p \"What is the capital of France?\"");
+  flags.AddExample("quire chat --url http://localhost:8000");
   return flags;
 }
 
 // The conversation with what shows it.
 class Chat {
  public:
-  Chat(ChatSession& session, bool quiet)
+  // With `outlives_failures` only those of the output end the conversation.
+  Chat(ChatSession& session, bool quiet, bool outlives_failures)
       : session_(session),
         is_quiet_(quiet),
+        outlives_failures_(outlives_failures),
         is_terminal_(IsTerminal(STDOUT_FILENO)),
+        has_color_(WantsColor(STDOUT_FILENO)),
         out_(STDOUT_FILENO, "standard output") {}
 
   // Asks, and shows the answer. What the model cannot take is told to the person and is ok here;
   // only failures that end the program come back.
-  Status Ask(const std::string& text) {
-    return Show(session_.Ask(text, [this](std::string_view delta) { return Write(delta); }));
-  }
-
-  Status Regenerate() {
-    return Show(session_.Regenerate([this](std::string_view delta) { return Write(delta); }));
-  }
+  Status Ask(const std::string& text) { return Show(session_.Ask(text, MakeSink())); }
+  Status Regenerate() { return Show(session_.Regenerate(MakeSink())); }
 
   // The result of the last answer, for the one-question form.
   const Status& last() const { return last_; }
@@ -94,15 +98,30 @@ class Chat {
   }
 
  private:
-  Status Write(std::string_view delta) {
-    return out_.WriteNow(is_terminal_ ? ForTerminal(delta) : std::string(delta));
+  StreamSink MakeSink() {
+    return [this](StreamedText kind, std::string_view text) { return Write(kind, text); };
+  }
+
+  // Reasoning is for a person's eyes only, and dim there.
+  Status Write(StreamedText kind, std::string_view delta) {
+    const bool is_reasoning = kind == StreamedText::kReasoning;
+    if (is_reasoning && !is_terminal_) return {};
+    std::string text = is_terminal_ ? ForTerminal(delta) : std::string(delta);
+    if (is_reasoning && has_color_) text = StrCat("\x1b[2m", text, "\x1b[0m");
+    const bool ends_reasoning = was_reasoning_ && !is_reasoning;
+    was_reasoning_ = is_reasoning;
+    written_ = out_.WriteNow(ends_reasoning ? "\n" + text : text);
+    return written_;
   }
 
   Status Show(const Result<AnswerReport>& report) {
     last_ = report.status();
+    was_reasoning_ = false;
     ClearInterrupt();
+    QUIRE_RETURN_IF_ERROR(written_);
     if (!report.ok()) {
-      if (report.status().code() != Code::kInvalidArgument) return report.status();
+      const bool goes_on = report.status().code() == Code::kInvalidArgument || outlives_failures_;
+      if (!goes_on) return report.status();
       Complain(report.status().message());
       return {};
     }
@@ -110,13 +129,17 @@ class Chat {
     QUIRE_RETURN_IF_ERROR(out_.WriteNow("\n"));
     if (report->was_interrupted) Tell("(stopped)");
     if (report->filled_context) Tell("(the context is full; the answer ends here)");
-    if (!is_quiet_) Tell(report->speed_line);
+    if (!is_quiet_ && !report->speed_line.empty()) Tell(report->speed_line);
     return {};
   }
 
   ChatSession& session_;
   const bool is_quiet_;
+  const bool outlives_failures_;
   const bool is_terminal_;
+  const bool has_color_;
+  bool was_reasoning_ = false;
+  Status written_;
   bool was_interrupted_ = false;
   Status last_;
   Writer out_;
@@ -149,25 +172,54 @@ Status AskOnce(Chat& chat, const std::string& question) {
   return chat.was_interrupted() ? Status(Code::kCancelled, "") : Status();
 }
 
-// What a conversation starts with: the model's defaults, answers as long as the context allows,
-// and the flags over both.
-Result<ChatSession> MakeSession(const ChatOptions& options, Llm& llm) {
-  if (!llm.has_tokenizer()) {
-    return InvalidArgument("the model has no tokenizer; quire generate takes token ids");
-  }
-  QUIRE_ASSIGN_OR_RETURN(ChatTemplate chat_template,
-                         ChooseChatTemplate(options.config.model.chat_template, llm.tokenizer()));
-  SamplingParams sampling = llm.sampling_defaults();
-  sampling.max_tokens.reset();
+// What a conversation starts with, over `sampling`: what the flags say.
+Result<ChatSession> MakeSession(const ChatOptions& options, ChatModel& model,
+                                SamplingParams sampling) {
+  sampling.max_tokens.reset();  // as long as the context allows
   QUIRE_RETURN_IF_ERROR(options.sampling.Apply(sampling));
-  ChatSession session(llm, std::move(chat_template),
-                      {.sampling = {},
-                       .variables = options.template_kwargs,
-                       .max_logprobs = options.config.model.max_logprobs});
-  QUIRE_RETURN_IF_ERROR(session.SetSampling(sampling));
+  ChatSession session(model);
+  QUIRE_RETURN_IF_ERROR(
+      session.SetSampling({.values = std::move(sampling), .given = options.sampling.names()}));
   if (options.load) QUIRE_RETURN_IF_ERROR(session.Load(*options.load));
   if (options.system) session.SetSystem(*options.system);
   return session;
+}
+
+Status Talk(const ChatOptions& options, ChatSession& session, const std::string& with) {
+  Chat chat(session, options.quiet, options.server.url.has_value());
+  if (options.question) return AskOnce(chat, *options.question);
+  if (!IsTerminal(STDIN_FILENO) || !IsTerminal(STDOUT_FILENO)) return ConverseInLines(chat);
+  Tell(StrCat("Talking with ", with, ". /help lists the commands."));
+  return ConverseInTerminal(chat);
+}
+
+Status ChatWithEngine(const ChatOptions& options) {
+  QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
+  if (!llm->has_tokenizer()) {
+    return InvalidArgument("the model has no tokenizer; quire generate takes token ids");
+  }
+  QUIRE_ASSIGN_OR_RETURN(ChatTemplate chat_template,
+                         ChooseChatTemplate(options.config.model.chat_template, llm->tokenizer()));
+  LocalChat model(
+      *llm, std::move(chat_template),
+      {.variables = options.template_kwargs, .max_logprobs = options.config.model.max_logprobs});
+  QUIRE_ASSIGN_OR_RETURN(ChatSession session,
+                         MakeSession(options, model, llm->sampling_defaults()));
+  const InterruptScope interrupts;
+  return Talk(options, session, llm->facts().path);
+}
+
+Status ChatWithServer(const ChatOptions& options) {
+  const InterruptScope interrupts;
+  QUIRE_ASSIGN_OR_RETURN(OpenAiClient client, OpenAiClient::Create(options.server, IsInterrupted));
+  std::string name = options.config.model.model;
+  if (name.empty()) {
+    QUIRE_ASSIGN_OR_RETURN(name, client.FirstModel());
+  }
+  const std::string with = StrCat(name, " at ", client.address());
+  RemoteChat model(std::move(client), name, options.template_kwargs);
+  QUIRE_ASSIGN_OR_RETURN(ChatSession session, MakeSession(options, model, SamplingParams()));
+  return Talk(options, session, with);
 }
 
 }  // namespace
@@ -177,22 +229,11 @@ Status RunChat(Args args) {
   FlagSet flags = MakeFlags(options);
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, flags.Parse(args));
   if (!go_on) return {};
-  const std::vector<std::string>& positionals = flags.positionals();
-  if (positionals.size() > 1) {
-    return InvalidArgument(StrCat("one argument too many: ", Printable(positionals[1]),
-                                  "; a question goes after -p, in quotes"));
-  }
-  if (!positionals.empty()) {
-    QUIRE_RETURN_IF_ERROR(TakeModel(flags, positionals[0], options.config));
-  }
-  QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
-  QUIRE_ASSIGN_OR_RETURN(ChatSession session, MakeSession(options, *llm));
-  const InterruptScope interrupts;
-  Chat chat(session, options.quiet);
-  if (options.question) return AskOnce(chat, *options.question);
-  if (!IsTerminal(STDIN_FILENO) || !IsTerminal(STDOUT_FILENO)) return ConverseInLines(chat);
-  Tell(StrCat("Talking with ", llm->facts().path, ". /help lists the commands."));
-  return ConverseInTerminal(chat);
+  QUIRE_RETURN_IF_ERROR(
+      TakeOnlyModel(flags, options.config, "a question goes after -p, in quotes"));
+  if (!options.server.url) return ChatWithEngine(options);
+  QUIRE_RETURN_IF_ERROR(RefuseEngineFlags(flags));
+  return ChatWithServer(options);
 }
 
 }  // namespace quire

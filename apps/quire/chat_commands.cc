@@ -67,7 +67,7 @@ Result<ChatAction> Clear(std::string_view, ChatSession& session) {
 Result<ChatAction> Regenerate(std::string_view, ChatSession&) { return ChatAction::kRegenerate; }
 
 void ShowParams(const ChatSession& session, std::string_view only) {
-  const Json all = ToJson(session.sampling());
+  const Json all = ToJson(session.sampling().values);
   for (const auto& [name, value] : all.object()) {
     if (only.empty() || name == only) Tell(StrCat("  ", name, " ", value.Dump()));
   }
@@ -84,13 +84,11 @@ Result<ChatAction> Params(std::string_view argument, ChatSession& session) {
   for (char& c : plain) {
     if (c == '-') c = '_';
   }
-  SamplingParams changed = session.sampling();
   if (value.empty() && IsSamplingParam(plain)) {
     ShowParams(session, plain);
     return ChatAction::kNothing;
   }
-  QUIRE_RETURN_IF_ERROR(SetSamplingFlag(changed, plain, value));
-  QUIRE_RETURN_IF_ERROR(session.SetSampling(changed));
+  QUIRE_RETURN_IF_ERROR(session.SetParam(plain, value));
   ShowParams(session, plain);
   return ChatAction::kNothing;
 }

@@ -4,9 +4,9 @@
 #include <span>
 #include <utility>
 
-#include "apps/quire/interrupt.h"
 #include "apps/quire/io.h"
 #include "base/strings.h"
+#include "config/options.h"
 #include "platform/mapped_file.h"
 
 namespace quire {
@@ -31,22 +31,13 @@ Status CheckMessage(const Json& message) {
 
 }  // namespace
 
-ChatSession::ChatSession(Llm& llm, ChatTemplate chat_template, ChatSettings settings)
-    : llm_(llm), template_(std::move(chat_template)), settings_(std::move(settings)) {
-  for (const auto& [name, text] : llm.tokenizer().template_tokens()) {
-    variables_.emplace_back(name, Json(text));
-  }
-  if (!settings_.variables.is_object()) return;
-  for (const auto& variable : settings_.variables.object()) variables_.push_back(variable);
-}
-
-Result<AnswerReport> ChatSession::Ask(const std::string& text, const TextSink& sink) {
+Result<AnswerReport> ChatSession::Ask(const std::string& text, const StreamSink& sink) {
   JsonArray messages = messages_;
   messages.push_back(Message("user", text));
   return Answer(std::move(messages), sink);
 }
 
-Result<AnswerReport> ChatSession::Regenerate(const TextSink& sink) {
+Result<AnswerReport> ChatSession::Regenerate(const StreamSink& sink) {
   JsonArray messages = messages_;
   if (!messages.empty() && HasRole(messages.back(), "assistant")) messages.pop_back();
   if (messages.empty() || !HasRole(messages.back(), "user")) {
@@ -55,64 +46,11 @@ Result<AnswerReport> ChatSession::Regenerate(const TextSink& sink) {
   return Answer(std::move(messages), sink);
 }
 
-// The ids of the chat so far with the beginning of an answer. The template writes what stands
-// before a text, BOS included, so the tokenizer adds nothing.
-Result<std::vector<TokenId>> ChatSession::PromptIds(const JsonArray& messages) const {
-  ChatInputs inputs;
-  inputs.messages = Json(messages);
-  inputs.add_generation_prompt = true;
-  inputs.variables = variables_;
-  Result<std::string> text = template_.Render(inputs);
-  if (!text.ok()) return text.status().With("chat template");
-  return llm_.tokenizer().Encode(*text, {.add_special_tokens = false, .parse_special = true});
-}
-
-Result<AnswerReport> ChatSession::Answer(JsonArray messages, const TextSink& sink) {
-  QUIRE_ASSIGN_OR_RETURN(std::vector<TokenId> ids, PromptIds(messages));
-  const auto num_ids = static_cast<std::int64_t>(ids.size());
-  const std::int64_t context = llm_.decisions().plan.max_model_len;
-  if (num_ids >= context) {
-    return InvalidArgument(
-        StrCat("the context is full: with this message the conversation has ", num_ids,
-               " tokens and the model takes ", context,
-               "; the message was not sent and nothing is lost (/save FILE keeps the conversation, "
-               "/clear begins a new one)"));
-  }
-  QUIRE_ASSIGN_OR_RETURN(const Generation generation, Generate(std::move(ids), sink));
-  const CompletionOutput answer =
-      generation.answers().empty() ? CompletionOutput() : generation.answers().front();
+Result<AnswerReport> ChatSession::Answer(JsonArray messages, const StreamSink& sink) {
+  QUIRE_ASSIGN_OR_RETURN(const ChatAnswer answer, model_.Answer(messages, sampling_, sink));
   messages.push_back(Message("assistant", answer.text));
   messages_ = std::move(messages);
-  const bool is_cut = answer.finish_reason == FinishReason::kLength;
-  return AnswerReport{.speed_line = generation.SpeedLine(),
-                      .was_interrupted = answer.finish_reason == FinishReason::kAbort,
-                      .filled_context = is_cut && num_ids + generation.num_tokens() >= context};
-}
-
-Result<Generation> ChatSession::Generate(std::vector<TokenId> ids, const TextSink& sink) {
-  PromptInput input;
-  input.token_ids = std::move(ids);
-  input.sampling = settings_.sampling;
-  input.sampling.output_kind = OutputKind::kDelta;
-  const std::string id = StrCat("chat-", num_requests_++);
-  Generation generation;
-  QUIRE_RETURN_IF_ERROR(llm_.Submit(id, std::move(input)));
-  std::vector<RequestOutput> outputs;
-  Status written;
-  while (llm_.has_unfinished()) {
-    if (IsInterrupted() || !written.ok()) llm_.Abort(id);
-    outputs.clear();
-    QUIRE_RETURN_IF_ERROR(llm_.Step(outputs));
-    for (const RequestOutput& output : outputs) {
-      generation.Add(output);
-      for (const CompletionOutput& delta : output.outputs) {
-        if (written.ok() && !delta.text.empty()) written = sink(delta.text);
-      }
-    }
-  }
-  QUIRE_RETURN_IF_ERROR(written);
-  QUIRE_RETURN_IF_ERROR(generation.status());
-  return generation;
+  return answer.report;
 }
 
 void ChatSession::SetSystem(const std::string& text) {
@@ -155,13 +93,21 @@ Status ChatSession::Load(const std::string& path) {
   return {};
 }
 
-Status ChatSession::SetSampling(SamplingParams sampling) {
-  if (sampling.n != 1) return InvalidArgument(StrCat("n: must be 1 in a chat, got ", sampling.n));
-  if (!sampling.detokenize) return InvalidArgument("detokenize: must be true in a chat");
-  const auto vocab_size = static_cast<int>(llm_.facts().vocab_size);
-  QUIRE_RETURN_IF_ERROR(sampling.Validate(vocab_size, settings_.max_logprobs));
-  settings_.sampling = std::move(sampling);
+Status ChatSession::SetSampling(ChatSampling sampling) {
+  if (sampling.values.n != 1) {
+    return InvalidArgument(StrCat("n: must be 1 in a chat, got ", sampling.values.n));
+  }
+  if (!sampling.values.detokenize) return InvalidArgument("detokenize: must be true in a chat");
+  QUIRE_RETURN_IF_ERROR(model_.Check(sampling.values));
+  sampling_ = std::move(sampling);
   return {};
+}
+
+Status ChatSession::SetParam(const std::string& name, std::string_view text) {
+  ChatSampling changed = sampling_;
+  QUIRE_RETURN_IF_ERROR(SetSamplingFlag(changed.values, name, text));
+  changed.given.insert(name);
+  return SetSampling(std::move(changed));
 }
 
 }  // namespace quire

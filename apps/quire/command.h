@@ -52,9 +52,11 @@ void Tell(std::string_view line);
 
 Status RunBench(Args args);
 Status RunChat(Args args);
+Status RunComplete(Args args);
 Status RunEval(Args args);
 Status RunGenerate(Args args);
 Status RunInspect(Args args);
+Status RunRunBatch(Args args);
 Status RunServe(Args args);
 Status RunStructured(Args args);
 Status RunTemplate(Args args);

@@ -3,11 +3,11 @@ _quire() {
   local cur=${COMP_WORDS[COMP_CWORD]} words=""
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    words=$(quire help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+    words=$(quire help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
   elif [ "${COMP_WORDS[1]}" = help ] && [ "$COMP_CWORD" -eq 2 ]; then
-    words=$(quire help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+    words=$(quire help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
   elif [ "${COMP_WORDS[1]}" = eval ] && [ "$COMP_CWORD" -eq 2 ]; then
-    words=$(quire help eval 2>/dev/null | sed -n '/^Measures:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+    words=$(quire help eval 2>/dev/null | sed -n '/^Measures:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
   elif [[ $cur == -* ]]; then
     local command=("${COMP_WORDS[1]}")
     [ "${command[0]}" = eval ] && command+=("${COMP_WORDS[2]}")

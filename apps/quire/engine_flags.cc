@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <memory>
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include "apps/quire/terminal.h"
 #include "base/strings.h"
 #include "config/options.h"
@@ -18,6 +21,17 @@ namespace {
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
   return value == nullptr ? "" : value;
+}
+
+// HOME, or what the system knows of this user.
+std::string HomeFolder() {
+  std::string home = Environment("HOME");
+  if (!home.empty()) return home;
+  std::vector<char> buffer(std::size_t{16} << 10);
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr || found->pw_dir == nullptr ? std::string() : found->pw_dir;
 }
 
 std::string DefaultText(const Json* value) {
@@ -58,8 +72,26 @@ Status SamplingFlags::Apply(SamplingParams& params) const {
   return {};
 }
 
+std::set<std::string> SamplingFlags::names() const {
+  std::set<std::string> names;
+  for (const auto& [name, text] : given_) {
+    std::string field = name;
+    std::replace(field.begin(), field.end(), '-', '_');
+    names.insert(std::move(field));
+  }
+  return names;
+}
+
+JsonObject SamplingFields(const SamplingParams& params, const std::set<std::string>& names) {
+  JsonObject fields;
+  for (const auto& [name, value] : ToJson(params).object()) {
+    if (names.contains(name)) fields.emplace_back(name, value);
+  }
+  return fields;
+}
+
 Result<std::string> FindModel(const std::string& name) {
-  const ModelPlaces places{.home = Environment("HOME"),
+  const ModelPlaces places{.home = HomeFolder(),
                            .quire_cache = Environment("QUIRE_CACHE"),
                            .hf_home = Environment("HF_HOME"),
                            .hf_hub_cache = Environment("HF_HUB_CACHE")};
@@ -72,6 +104,24 @@ Status TakeModel(const FlagSet& flags, const std::string& positional, EngineConf
                                   Printable(config.model.model)));
   }
   config.model.model = positional;
+  return {};
+}
+
+Status TakeOnlyModel(const FlagSet& flags, EngineConfig& config, std::string_view hint) {
+  const std::vector<std::string>& positionals = flags.positionals();
+  if (positionals.size() > 1) {
+    return InvalidArgument(StrCat("one argument too many: ", Printable(positionals[1]),
+                                  hint.empty() ? "" : "; ", hint));
+  }
+  return positionals.empty() ? Status() : TakeModel(flags, positionals[0], config);
+}
+
+Status RefuseEngineFlags(const FlagSet& flags) {
+  for (const OptionDescription& option : DescribeEngineOptions()) {
+    if (option.name == "model" || !flags.is_set(option.name)) continue;
+    return InvalidArgument(
+        StrCat("--", option.name, ": says how an engine runs, and with --url the server's does"));
+  }
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,10 +32,16 @@ class SamplingFlags {
   // Puts what the user gave over `params`, the model's defaults.
   Status Apply(SamplingParams& params) const;
 
+  // The names of what the user gave.
+  std::set<std::string> names() const;
+
  private:
   std::vector<std::pair<std::string, std::string>> given_;  // name and text, in order
   SamplingParams checked_;  // the same over vLLM's defaults: finds unusable values early
 };
+
+// The named members of the parameters, as fields of a request to a server.
+JsonObject SamplingFields(const SamplingParams& params, const std::set<std::string>& names);
 
 // The path of the model that `name` means; empty: the default model.
 Result<std::string> FindModel(const std::string& name);
@@ -42,6 +49,14 @@ Result<std::string> FindModel(const std::string& name);
 // The positional MODEL, where there is one, into the option; kInvalidArgument when --model says
 // otherwise.
 Status TakeModel(const FlagSet& flags, const std::string& positional, EngineConfig& config);
+
+// The same for a command whose only positional is MODEL; where there are more, `hint` says where
+// what was meant belongs.
+Status TakeOnlyModel(const FlagSet& flags, EngineConfig& config, std::string_view hint = {});
+
+// kInvalidArgument where an engine option other than the model's name was given: with --url the
+// engine is a server's.
+Status RefuseEngineFlags(const FlagSet& flags);
 
 // Shows a bar on standard error when loading takes longer than a second.
 LoadProgress MakeLoadBar();

@@ -11,6 +11,7 @@
 #include "apps/quire/eval.h"
 #include "apps/quire/interrupt.h"
 #include "apps/quire/io.h"
+#include "apps/quire/json_lines.h"
 #include "apps/quire/tensor_file.h"
 #include "apps/quire/terminal.h"
 #include "base/strings.h"
@@ -43,8 +44,7 @@ FlagSet MakeFlags(LogitsOptions& options) {
   return flags;
 }
 
-Result<std::vector<TokenId>> ParseIds(const std::string& text) {
-  QUIRE_ASSIGN_OR_RETURN(const Json line, ParseJson(text));
+Result<std::vector<TokenId>> IdsOf(const Json& line) {
   const Json* list = line.Find("ids");
   if (list == nullptr) {
     return InvalidArgument(line.is_object()
@@ -69,8 +69,10 @@ Result<Sequences> ReadSequences() {
     if (!line) break;
     sequences.emplace_back();
     if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
-    Result<std::vector<TokenId>> ids = ParseIds(*line);
-    if (!ids.ok()) return ids.status().With(StrCat("line ", sequences.size()));
+    const auto number = static_cast<std::int64_t>(sequences.size());
+    QUIRE_ASSIGN_OR_RETURN(const Json json, ParseJsonLine(*line, number));
+    Result<std::vector<TokenId>> ids = IdsOf(json);
+    if (!ids.ok()) return ids.status().With(StrCat("line ", number));
     sequences.back() = *std::move(ids);
   }
   while (!sequences.empty() && sequences.back().empty()) sequences.pop_back();
@@ -126,15 +128,14 @@ Status RunEvalLogits(Args args) {
   FlagSet flags = MakeFlags(options);
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, flags.Parse(args));
   if (!go_on) return {};
-  if (flags.positionals().size() > 1) {
-    return InvalidArgument(StrCat("one argument too many: ", Printable(flags.positionals()[1])));
-  }
-  if (!flags.positionals().empty()) {
-    QUIRE_RETURN_IF_ERROR(TakeModel(flags, flags.positionals()[0], options.config));
-  }
+  QUIRE_RETURN_IF_ERROR(TakeOnlyModel(flags, options.config));
   if (options.output.empty()) return InvalidArgument("--output: a file name is missing");
+  if (options.output == "-") {
+    return InvalidArgument("--output: must be a file, got - (the logits are no text to print)");
+  }
   QUIRE_ASSIGN_OR_RETURN(const Sequences sequences, ReadSequences());
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
+  Tell(llm->decisions().summary);
   QUIRE_RETURN_IF_ERROR(CheckSequences(sequences, *llm));
   std::vector<MatrixInfo> matrices;
   for (const std::vector<TokenId>& ids : sequences) {

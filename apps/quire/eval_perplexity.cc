@@ -171,8 +171,9 @@ Status RunEvalPerplexity(Args args) {
   if (options.max_windows && *options.max_windows < 1) {
     return InvalidArgument(StrCat("--max-windows: must be at least 1, got ", *options.max_windows));
   }
-  QUIRE_ASSIGN_OR_RETURN(const std::string text, ReadInput(*options.file));
+  QUIRE_ASSIGN_OR_RETURN(const std::string text, ReadInput(*options.file, kMaxTextBytes));
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
+  Tell(llm->decisions().summary);
   if (!llm->has_tokenizer()) return InvalidArgument("the model has no tokenizer");
   const std::int64_t context = llm->decisions().plan.max_model_len;
   if (options.window > context) {

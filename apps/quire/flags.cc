@@ -136,6 +136,10 @@ struct FlagSet::Cursor {
     return args[next++];
   }
 
+  bool NextIsValue() const {
+    return next < args.size() && (args[next].empty() || args[next].front() != '-');
+  }
+
   Result<std::string_view> TakeValue(const Flag& flag) {
     if (const std::optional<std::string_view> value = Take()) return *value;
     return InvalidArgument(
@@ -192,8 +196,43 @@ Result<bool> FlagSet::Parse(Args args) {
     }
   }
   if (!wants_help_) return true;
-  QUIRE_RETURN_IF_ERROR(PrintToStdout(Help()));
+  QUIRE_RETURN_IF_ERROR(PrintHelp());
   return false;
+}
+
+Status FlagSet::PrintHelp() const {
+  if (topic_ == "groups" || topic_ == "listgroup") {
+    return PrintToStdout(StrCat(Join(groups_, "\n"), "\n"));
+  }
+  const std::string help = Help(topic_ == "page" || topic_ == "all" ? "" : topic_);
+  if (!help.empty()) return PrintToStdout(help);
+  return InvalidArgument(StrCat("--help: no flag or group has ", Printable(topic_),
+                                " in it; --help=groups lists the groups"));
+}
+
+Status FlagSet::SetOthers(const Json& values, std::string_view source) {
+  if (values.is_null()) return {};
+  if (!values.is_object()) {
+    return InvalidArgument(StrCat(source, ": must hold members, got ", values.kind()));
+  }
+  for (const auto& [name, value] : values.object()) {
+    Flag* flag = Find(WithHyphens(name));
+    if (flag == nullptr) return Unknown(StrCat("--", name), WithHyphens(name)).With(source);
+    if (flag->is_set || value.is_null()) continue;
+    const auto text_of = [](const Json& json) {
+      return json.is_string() ? json.string() : json.Dump();
+    };
+    Status status;
+    if (value.is_array()) {
+      for (const Json& item : value.array()) {
+        if (status.ok()) status = flag->set(text_of(item));
+      }
+    } else {
+      status = flag->set(text_of(value));
+    }
+    QUIRE_RETURN_IF_ERROR(status.With(source));
+  }
+  return {};
 }
 
 // --name, --name VALUE, --name=VALUE, --no-name, --name.member VALUE
@@ -205,6 +244,7 @@ Status FlagSet::ParseFlag(Cursor& cursor, std::string_view arg) {
   const std::string name = WithHyphens(spelled.substr(0, dot));
   if (name == "help") {
     wants_help_ = true;
+    if (has_value) topic_ = arg.substr(equals + 1);
     return {};
   }
   Flag* flag = Find(name);
@@ -220,15 +260,24 @@ Status FlagSet::ParseFlag(Cursor& cursor, std::string_view arg) {
   if (!has_value) {
     QUIRE_ASSIGN_OR_RETURN(value, cursor.TakeValue(*flag));
   }
+  if (flag->takes_many && !has_member) {
+    QUIRE_RETURN_IF_ERROR(Set(*flag, value));
+    while (!has_value && cursor.NextIsValue()) QUIRE_RETURN_IF_ERROR(Set(*flag, *cursor.Take()));
+    return {};
+  }
   if (!has_member) return Set(*flag, value);
   return Set(*flag, MemberAsJson(spelled.substr(dot + 1), value).Dump());
 }
 
-// -f, -f VALUE, -fVALUE
+// -f, -f VALUE, -fVALUE; -tp VALUE and -tp=VALUE where a flag is called so
 Status FlagSet::ParseShort(Cursor& cursor, std::string_view arg) {
   if (arg == "-h") {
     wants_help_ = true;
     return {};
+  }
+  if (const std::string_view name = arg.substr(1, arg.find('=') - 1);
+      name.size() > 1 && Find(WithHyphens(name)) != nullptr) {
+    return ParseFlag(cursor, StrCat("-", arg));
   }
   Flag* flag = Find(arg.substr(1, 1));
   std::string_view value = arg.substr(2);
@@ -250,6 +299,7 @@ Status FlagSet::Set(Flag& flag, std::string_view value) {
 Status FlagSet::Unknown(std::string_view arg, std::string_view name) const {
   std::vector<std::string> names = {"help"};
   for (const Flag& flag : flags_) {
+    if (flag.is_hidden) continue;
     for (const std::string& known : flag.names) {
       if (known.size() == 1) continue;
       names.push_back(known);

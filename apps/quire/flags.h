@@ -24,6 +24,8 @@ struct Flag {
   std::string help;
   std::string default_text;    // shown in the help; empty: none; "true" for a switch that is on
   bool takes_members = false;  // a JSON object: --x.key VALUE and --x.a.b VALUE add members
+  bool takes_many = false;     // a list: --x A B takes all values up to the next flag
+  bool is_hidden = false;      // not in the help, and no suggestion
   // Takes one value, "true" or "false" for a switch. The message names the flag.
   std::function<Status(std::string_view)> set;
   std::size_t group = 0;
@@ -70,21 +72,29 @@ class FlagSet {
   // Reads the command line: --flag VALUE, --flag=VALUE, -f VALUE, -fVALUE, switches, and "--",
   // after which everything is positional. Later values win; list flags gather. kInvalidArgument
   // with one sentence for unknown flags (with the nearest one) and unusable values. False when
-  // --help was given: the help has been written to standard output, nothing else is to be done.
+  // --help (or --help=TOPIC, --help=groups) was given: the help has been written to standard
+  // output, nothing else is to be done.
   Result<bool> Parse(Args args);
 
   // Arguments that are no flags, in their order; "-" is one.
   const std::vector<std::string>& positionals() const { return positionals_; }
   bool is_set(std::string_view name) const;
 
-  // The help text, in 80 columns.
-  std::string Help() const;
+  // Sets flags that the command line did not, from the members of an object that go by their
+  // names: a list sets a flag once for each item, null leaves it. After Parse(). Messages begin
+  // with `source`.
+  Status SetOthers(const Json& values, std::string_view source);
+
+  // The help text, in 80 columns; of one group, or of the flags that have `topic` in them, where
+  // there is one. Empty where there is nothing about `topic`.
+  std::string Help(std::string_view topic = {}) const;
 
  private:
   struct Cursor;
   Status ParseFlag(Cursor& cursor, std::string_view arg);
   Status ParseShort(Cursor& cursor, std::string_view arg);
   static Status Set(Flag& flag, std::string_view value);
+  Status PrintHelp() const;
   Flag* Find(std::string_view name);
   const Flag* Find(std::string_view name) const;
   Status Unknown(std::string_view arg, std::string_view name) const;
@@ -97,6 +107,7 @@ class FlagSet {
   std::vector<Flag> flags_;
   std::vector<std::string> positionals_;
   bool wants_help_ = false;
+  std::string topic_;  // of the help
 };
 
 }  // namespace quire

@@ -53,7 +53,7 @@ FlagSet MakeFlags(GenerateOptions& options) {
   flags.Add("json", options.json,
             "One JSON object a prompt and line: text, token_ids, finish_reason, stop_reason, "
             "logprobs, prompt_logprobs, usage, timings; with n > 1 also outputs, one an answer");
-  flags.Add("quiet,q", options.quiet, "No line about speed at the end");
+  flags.Add("quiet,q", options.quiet, "No lines about the KV cache and the speed");
   options.sampling.AddTo(flags);
   options.constraint.AddTo(flags);
   AddEngineFlags(flags, options.config);
@@ -118,6 +118,7 @@ Status RunGenerate(Args args) {
   QUIRE_ASSIGN_OR_RETURN(const std::vector<Prompt> prompts, GatherPrompts(options));
   QUIRE_ASSIGN_OR_RETURN(const auto constraint, options.constraint.Params());
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
+  if (!options.quiet) Tell(llm->decisions().summary);
   SamplingParams defaults = llm->sampling_defaults();
   QUIRE_RETURN_IF_ERROR(options.sampling.Apply(defaults));
   defaults.structured_outputs = constraint;

@@ -68,19 +68,43 @@ void AppendFlag(std::string& out, const Flag& flag) {
   AppendWrapped(out, help, kHelpColumn, kHelpColumn);
 }
 
+std::string Lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return out;
+}
+
+// Whether the topic, with or without its dashes, stands in the flag's names or help.
+bool IsAbout(const Flag& flag, std::string_view topic) {
+  while (topic.starts_with('-')) topic.remove_prefix(1);
+  const std::string wanted = Lowered(topic);
+  for (const std::string& name : flag.names) {
+    if (Lowered(name).find(wanted) != std::string::npos) return true;
+  }
+  return Lowered(flag.help).find(wanted) != std::string::npos;
+}
+
 }  // namespace
 
-std::string FlagSet::Help() const {
-  std::string out = StrCat("Usage: quire ", usage_, "\n\n");
-  AppendWrapped(out, about_, 0, 0);
+std::string FlagSet::Help(std::string_view topic) const {
+  std::string out;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    const auto is_member = [group](const Flag& flag) { return flag.group == group; };
-    if (std::none_of(flags_.begin(), flags_.end(), is_member)) continue;
+    const bool is_whole = topic.empty() || Lowered(groups_[group]) == Lowered(topic);
+    const auto is_shown = [&](const Flag& flag) {
+      return flag.group == group && !flag.is_hidden && (is_whole || IsAbout(flag, topic));
+    };
+    if (std::none_of(flags_.begin(), flags_.end(), is_shown)) continue;
     out += StrCat("\n", groups_[group], ":\n");
     for (const Flag& flag : flags_) {
-      if (is_member(flag)) AppendFlag(out, flag);
+      if (is_shown(flag)) AppendFlag(out, flag);
     }
   }
+  if (!topic.empty()) return out;
+  std::string head = StrCat("Usage: quire ", usage_, "\n\n");
+  AppendWrapped(head, about_, 0, 0);
+  out = head + out;
   if (!examples_.empty()) out += "\nExamples:\n";
   for (const std::string& example : examples_) out += StrCat("  ", example, "\n");
   return out;

@@ -35,12 +35,7 @@ Status RunInspect(Args args) {
   FlagSet flags = MakeFlags(options);
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, flags.Parse(args));
   if (!go_on) return {};
-  if (flags.positionals().size() > 1) {
-    return InvalidArgument(StrCat("one argument too many: ", Printable(flags.positionals()[1])));
-  }
-  if (!flags.positionals().empty()) {
-    QUIRE_RETURN_IF_ERROR(TakeModel(flags, flags.positionals()[0], options.config));
-  }
+  QUIRE_RETURN_IF_ERROR(TakeOnlyModel(flags, options.config));
   QUIRE_ASSIGN_OR_RETURN(options.config.model.model, FindModel(options.config.model.model));
   QUIRE_ASSIGN_OR_RETURN(const Json report, InspectModel(options));
   return PrintToStdout(options.json ? report.Dump() + "\n" : DescribeReport(report));

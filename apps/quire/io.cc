@@ -134,7 +134,9 @@ Result<std::string> ReadInput(const std::string& path, std::size_t max_bytes) {
                     StrCat("cannot read ", Printable(path), ": ", ErrnoText(errno)));
     }
     if (text.size() > max_bytes) {
-      return InvalidArgument(StrCat(Printable(path), " is longer than ", max_bytes, " bytes"));
+      return InvalidArgument(StrCat(path == "-" ? "standard input" : Printable(path),
+                                    " is longer than ", max_bytes >> 20,
+                                    " MiB, the most that is taken here"));
     }
   }
 }

@@ -58,9 +58,12 @@ class LineReader {
   bool at_end_ = false;
 };
 
+// Of a prompt and its like, and of a text that is measured or tokenized.
+inline constexpr std::size_t kMaxInputBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
+
 // All of a file, or of standard input where `path` is "-", as it is.
-Result<std::string> ReadInput(const std::string& path,
-                              std::size_t max_bytes = std::size_t{1} << 30);
+Result<std::string> ReadInput(const std::string& path, std::size_t max_bytes = kMaxInputBytes);
 
 // An opened file or standard input ("-"), closed when destroyed.
 class InputFile {

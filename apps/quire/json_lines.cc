@@ -1,6 +1,5 @@
 #include "apps/quire/json_lines.h"
 
-#include <cstdint>
 #include <string>
 
 #include <unistd.h>
@@ -12,9 +11,8 @@ namespace quire {
 
 namespace {
 
-Result<Json> AnswerLine(const std::string& text,
+Result<Json> AnswerLine(const Json& line,
                         const std::function<Result<Json>(const Json& line)>& answer) {
-  QUIRE_ASSIGN_OR_RETURN(const Json line, ParseJson(text));
   if (!line.is_object()) {
     return InvalidArgument(StrCat("must be a JSON object, got ", line.kind()));
   }
@@ -27,6 +25,15 @@ bool IsBlank(std::string_view text) {
 
 }  // namespace
 
+Result<Json> ParseJsonLine(std::string_view text, std::int64_t number) {
+  Result<Json> json = ParseJson(text);
+  // A fault has its place before it, and here that is always of the first line.
+  constexpr std::string_view kFirstLine = "line 1, ";
+  if (json.ok() || !json.status().message().starts_with(kFirstLine)) return json;
+  return InvalidArgument(
+      StrCat("line ", number, ", ", json.status().message().substr(kFirstLine.size())));
+}
+
 Status AnswerJsonLines(const std::function<Result<Json>(const Json& line)>& answer) {
   LineReader reader(STDIN_FILENO);
   Writer out(STDOUT_FILENO, "standard output");
@@ -37,9 +44,13 @@ Status AnswerJsonLines(const std::function<Result<Json>(const Json& line)>& answ
     QUIRE_ASSIGN_OR_RETURN(const std::optional<std::string> text, reader.Next());
     if (!text) break;
     if (IsBlank(*text)) continue;
-    Result<Json> answered = AnswerLine(*text, answer);
+    const Result<Json> line = ParseJsonLine(*text, number);
+    Result<Json> answered = line.ok() ? AnswerLine(*line, answer) : line.status();
     if (!answered.ok()) {
-      if (num_failures++ == 0) first_failure = answered.status().With(StrCat("line ", number));
+      const Status& failure = answered.status();
+      if (num_failures++ == 0) {
+        first_failure = line.ok() ? failure.With(StrCat("line ", number)) : failure;
+      }
       answered = Json(JsonObject{{"error", ToValidUtf8(answered.status().message())}});
     }
     QUIRE_RETURN_IF_ERROR(out.Write(answered->Dump()));

@@ -19,8 +19,10 @@ Status RunVersion(Args args);
 
 constexpr std::array kCommands = {
     Command{"chat", "talk with a model in the terminal", RunChat},
+    Command{"complete", "continue a prompt with a server's model", RunComplete},
     Command{"generate", "continue a prompt, or a file of prompts", RunGenerate},
     Command{"serve", "serve a model over HTTP", RunServe},
+    Command{"run-batch", "answer a file of requests", RunRunBatch},
     Command{"eval", "measure a model: perplexity, logits", RunEval},
     Command{"bench", "measure speed: machine, kernels, latency, throughput", RunBench},
     Command{"inspect", "tell what a model file holds and needs", RunInspect},

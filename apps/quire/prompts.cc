@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "apps/quire/io.h"
+#include "apps/quire/json_lines.h"
 #include "base/strings.h"
 #include "config/field_value.h"
 #include "config/options.h"
@@ -30,8 +31,7 @@ Status SetMember(const std::string& name, const Json& value, Prompt& prompt) {
   return {};
 }
 
-Result<Prompt> ParsePrompt(const std::string& text, bool add_special_tokens) {
-  QUIRE_ASSIGN_OR_RETURN(const Json line, ParseJson(text));
+Result<Prompt> PromptOf(const Json& line, bool add_special_tokens) {
   if (!line.is_object()) {
     return InvalidArgument(StrCat("must be a JSON object, got ", line.kind()));
   }
@@ -82,7 +82,9 @@ Result<std::vector<Prompt>> ReadPrompts(const std::string& path,
       return InvalidArgument(StrCat(path, ": more than ", kMaxPrompts, " prompts"));
     }
     const std::string place = StrCat("line ", number);
-    Result<Prompt> prompt = ParsePrompt(*line, add_special_tokens);
+    const Result<Json> json = ParseJsonLine(*line, number);
+    if (!json.ok()) return json.status().With(path);
+    Result<Prompt> prompt = PromptOf(*json, add_special_tokens);
     if (!prompt.ok()) return prompt.status().With(StrCat(path, ", ", place));
     prompts.push_back(*std::move(prompt));
     prompts.back().place = place;

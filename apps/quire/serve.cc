@@ -1,10 +1,12 @@
 // quire serve: the server over one model, from the command line to the last signal.
 #include "server/serve.h"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,12 +17,19 @@
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
 #include "apps/quire/serve_flags.h"
+#include "apps/quire/tokenizer_source.h"
 #include "base/log.h"
+#include "base/log_format.h"
 #include "base/mutex.h"
 #include "base/strings.h"
 #include "engine/async_engine.h"
 #include "formats/json.h"
+#include "metrics/registry.h"
+#include "server/api.h"
+#include "server/control_routes.h"
+#include "server/http_metrics.h"
 #include "server/notify.h"
+#include "tokenizer/chat_template.h"
 
 namespace quire {
 
@@ -28,9 +37,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kStopPatience{2'000};  // for clients to take their last bytes
-constexpr milliseconds kDrainGrain{20};       // between looks while draining
-constexpr milliseconds kRefreshGrain{1'000};  // between looks at the files of TLS
+constexpr std::chrono::seconds kStatsInterval{10};  // between lines about load and speed
+constexpr milliseconds kStopPatience{2'000};        // for clients to take their last bytes
+constexpr milliseconds kDrainGrain{20};             // between looks while draining
+constexpr milliseconds kRefreshGrain{1'000};        // between looks at the files of TLS
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
@@ -159,24 +169,111 @@ void Drain(const Signals& signals, Server& server, double seconds) {
   }
 }
 
-Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(EngineConfig config) {
+Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(const ServeConfig& serve) {
+  EngineConfig config = serve.engine;
   QUIRE_RETURN_IF_ERROR(config.Validate());
   QUIRE_ASSIGN_OR_RETURN(config.model.model, FindModel(config.model.model));
-  QUIRE_ASSIGN_OR_RETURN(auto engine, AsyncEngine::Create(config, {}, MakeLoadBar()));
+  const AsyncOptions options = {
+      .served_name = ServedName(serve),
+      .log_interval = serve.server.log.disable_stats ? std::chrono::seconds(0) : kStatsInterval};
+  QUIRE_ASSIGN_OR_RETURN(auto engine, AsyncEngine::Create(config, options, MakeLoadBar()));
+  QUIRE_LOG(kInfo) << engine->decisions().summary;
   return std::shared_ptr<AsyncEngine>(std::move(engine));
 }
 
+// The text of the template that --chat-template names; empty where it names none.
+Result<std::string> ChatTemplateText(const std::string& wanted, const AsyncEngine& engine) {
+  if (wanted.empty() || !engine.has_tokenizer()) return std::string();
+  QUIRE_ASSIGN_OR_RETURN(const ChatTemplate chosen, ChooseChatTemplate(wanted, engine.tokenizer()));
+  return std::string(chosen.source());
+}
+
+ApiOptions MakeApiOptions(const ServeConfig& config) {
+  const RouteOptions& routes = config.server.routes;
+  const EngineConfig& engine = config.engine;
+  ApiOptions options{
+      .served_model_names = routes.served_model_names,
+      .model_root = config.model_name,
+      .version = config.version,
+      .chat_template_content_format = std::string(ToString(routes.chat_template_content_format)),
+      .trust_request_chat_template = routes.trust_request_chat_template,
+      .default_chat_template_kwargs = routes.default_chat_template_kwargs,
+      .response_role = routes.response_role,
+      .tool_call_parser = routes.enable_auto_tool_choice ? routes.tool_call_parser : "",
+      .exclude_tools_when_tool_choice_none = routes.exclude_tools_when_tool_choice_none,
+      .reasoning_parser = routes.reasoning_parser,
+      .strict_fields = routes.strict_fields,
+      .return_tokens_as_token_ids = routes.return_tokens_as_token_ids,
+      .enable_prompt_tokens_details = routes.enable_prompt_tokens_details,
+      .enable_force_include_usage = routes.enable_force_include_usage,
+      .enable_docs = !routes.disable_docs,
+      .allow_priority = engine.scheduler.policy == SchedulingPolicy::kPriority,
+      .max_body_bytes = static_cast<std::size_t>(config.server.limits.max_body_bytes)};
+  if (options.served_model_names.empty()) options.served_model_names = {config.model_name};
+  return options;
+}
+
+void SetUpLog(const LogOptions& options) {
+  SetLogFormat(options.format == ServerLogFormat::kJson ? LogFormat::kJson : LogFormat::kText);
+  switch (options.level) {
+    case ServerLogLevel::kDebug:
+      return SetLogLevel(LogLevel::kDebug);
+    case ServerLogLevel::kInfo:
+      return SetLogLevel(LogLevel::kInfo);
+    case ServerLogLevel::kWarning:
+      return SetLogLevel(LogLevel::kWarning);
+    case ServerLogLevel::kError:
+      return SetLogLevel(LogLevel::kError);
+  }
+}
+
+// What is counted of the server itself, from the time when its routes are known.
+class ServerCounts {
+ public:
+  void Begin(std::vector<Route> routes, const ControlSources& control) {
+    for (Route& route : ControlRoutes(control)) routes.push_back(std::move(route));
+    metrics_.emplace(registry_, std::move(routes));
+    is_counting_ = true;
+  }
+  void Note(const HttpAccess& access) {
+    if (is_counting_) metrics_->Note(access);
+  }
+  std::string Expose() const { return registry_.Expose(); }
+
+ private:
+  MetricRegistry registry_;
+  std::optional<HttpMetrics> metrics_;
+  std::atomic<bool> is_counting_ = false;
+};
+
 Status Run(const ServeConfig& config) {
+  SetUpLog(config.server.log);
+  ServerCounts counts;
   const Signals signals;  // before the first thread, which inherits them blocked
   QUIRE_ASSIGN_OR_RETURN(
       const auto server,
-      Server::Start(config.server, [log = config.server.log](const HttpAccess& access) {
+      Server::Start(config.server, [&counts, log = config.server.log](const HttpAccess& access) {
+        counts.Note(access);
         LogAccess(log, access);
       }));
   EngineSlot slot;
-  QUIRE_ASSIGN_OR_RETURN(auto engine, LoadAsyncEngine(config.engine));
+  QUIRE_ASSIGN_OR_RETURN(auto engine, LoadAsyncEngine(config));
   slot.Set(engine);
-  server->Serve({}, {.engine = [&slot] { return slot.Get(); }, .version = config.version});
+  ApiOptions api_options = MakeApiOptions(config);
+  QUIRE_ASSIGN_OR_RETURN(api_options.chat_template,
+                         ChatTemplateText(config.engine.model.chat_template, *engine));
+  QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api,
+                         Api::Create(std::move(api_options), [&slot] { return slot.Get(); }));
+  const ControlSources control = {.engine = [&slot] { return slot.Get(); },
+                                  .metrics =
+                                      [&slot, &counts] {
+                                        const auto serving = slot.Get();
+                                        const std::string page = counts.Expose();
+                                        return serving ? serving->metrics().Expose() + page : page;
+                                      },
+                                  .version = config.version};
+  counts.Begin(api->Routes(), control);
+  server->Serve(api->Routes(), control);
   SayReady(*server, config);
   ServeUntilSignal(signals, *server, config);
   NotifyServiceManager(config.notify_socket, "STOPPING=1");

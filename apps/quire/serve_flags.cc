@@ -1,11 +1,18 @@
 #include "apps/quire/serve_flags.h"
 
+#include <array>
 #include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
+#include "apps/quire/io.h"
+#include "apps/quire/vllm_flags.h"
 #include "base/strings.h"
 #include "config/options.h"
+#include "formats/yaml.h"
 
 namespace quire {
 
@@ -13,14 +20,34 @@ namespace {
 
 constexpr std::string_view kDefaultModelName = "SmolLM2-135M-Instruct";
 
-void AddServerFlags(FlagSet& flags, ServerConfig& config) {
+// Other names of options; the first of each pair is the option's own.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kAliases = {
+    {{"io-threads", "api-server-count,asc"},
+     {"log-level", "uvicorn-log-level"},
+     {"max-num-queued-reqs", "max-waiting"},
+     {"disable-uvicorn-access-log", "disable-access-log"}}};
+
+std::string WithAliases(std::string_view name) {
+  for (const auto& [option, others] : kAliases) {
+    if (option == name) return StrCat(name, ",", others);
+  }
+  return std::string(name);
+}
+
+template <typename Config>
+void AddOptions(FlagSet& flags, std::vector<OptionDescription> options, Config& config,
+                Status (*set)(Config&, std::string_view, std::string_view)) {
   const Json defaults = ToJson(config);
-  for (const OptionDescription& option : DescribeServerOptions()) {
+  for (OptionDescription& option : options) {
+    if (const Json* value = defaults.Find(option.name); value != nullptr && value->is_string()) {
+      option.default_text = value->string();
+    }
     flags.Group(option.group);
-    flags.AddFlag(option.name,
-                  FlagFor(option, [&config](std::string_view name, std::string_view text) {
-                    return SetServerFlag(config, name, text);
-                  }));
+    Flag flag = FlagFor(option, [&config, set](std::string_view name, std::string_view text) {
+      return set(config, name, text);
+    });
+    flag.takes_many = option.is_repeatable;
+    flags.AddFlag(WithAliases(option.name), std::move(flag));
   }
 }
 
@@ -40,31 +67,104 @@ void AddKeysOfEnvironment(AccessOptions& access) {
   }
 }
 
+// What the command line has besides options of engine and server.
+struct OwnFlags {
+  std::optional<std::string> config_file;
+  bool print_config = false;
+};
+
+FlagSet MakeFlags(ServeConfig& config, OwnFlags& own) {
+  FlagSet flags("serve [MODEL] [flags]",
+                "Serves a model over HTTP: OpenAI's and Anthropic's interfaces, and vLLM's own. "
+                "Flags have vLLM's names. --help=groups lists the groups of flags, --help=GROUP "
+                "shows one, --help=WORD all flags that have the word in them.");
+  flags.Group("Configuration");
+  flags.Add("config", own.config_file,
+            "YAML file of flags by their names, without dashes; the command line goes before it",
+            "FILE");
+  flags.Add("print-config", own.print_config,
+            "Print all options as such a file, without keys, and end");
+  AddOptions(flags, DescribeServerOptions(), config.server, SetServerFlag);
+  AddOptions(flags, DescribeEngineOptions(), config.engine, SetEngineFlag);
+  AddVllmFlags(flags);
+  flags.AddExample("quire serve");
+  flags.AddExample("quire serve ./Qwen3-0.6B --host 0.0.0.0 --api-key-file keys.txt");
+  flags.AddExample("quire serve model.gguf --uds /run/quire.sock --max-num-seqs 64");
+  flags.AddExample("quire serve --config server.yaml --port 8001");
+  return flags;
+}
+
+Result<Json> ReadConfigFile(const std::string& path) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+  QUIRE_ASSIGN_OR_RETURN(const std::string text, ReadInput(path, kMaxBytes));
+  return ParseYaml(text);
+}
+
+// MODEL of the command line goes before the file's, under either of its names.
+Status ApplyConfigFile(const std::string& path, FlagSet& flags, EngineConfig& engine) {
+  Result<Json> read = ReadConfigFile(path);
+  if (!read.ok()) return read.status().With(StrCat("--config ", Printable(path)));
+  Json values = *std::move(read);
+  if (values.is_object()) {
+    std::erase_if(values.object(), [&](const auto& member) {
+      const bool is_model =
+          member.first == "model_tag" || member.first == "model-tag" || member.first == "model";
+      if (!is_model) return false;
+      const bool is_given = flags.is_set("model") || !flags.positionals().empty();
+      if (!is_given && member.second.is_string()) engine.model.model = member.second.string();
+      return is_given || member.second.is_string();
+    });
+  }
+  return flags.SetOthers(values, StrCat("--config ", Printable(path)));
+}
+
+// A line an option that has a value; what JSON writes, YAML reads. Keys are left out.
+std::string ConfigText(const ServeConfig& config) {
+  std::string out;
+  for (const Json& options : {ToJson(config.server), ToJson(config.engine)}) {
+    for (const auto& [name, value] : options.object()) {
+      if (value.is_null() || name == "api-key" || name == "admin-key") continue;
+      if (value.is_array() && value.array().empty()) continue;
+      out += StrCat(name, ": ", value.Dump(), "\n");
+    }
+  }
+  return out;
+}
+
+Status TakeModelName(const FlagSet& flags, ServeConfig& config) {
+  const std::vector<std::string>& positionals = flags.positionals();
+  if (positionals.size() > 1) {
+    return InvalidArgument(
+        StrCat("one model is wanted, got ", positionals.size(), ": ", Join(positionals, ", ")));
+  }
+  if (!positionals.empty()) {
+    QUIRE_RETURN_IF_ERROR(TakeModel(flags, positionals[0], config.engine));
+  }
+  const std::string& model = config.engine.model.model;
+  config.model_name = model.empty() ? std::string(kDefaultModelName) : model;
+  return {};
+}
+
 }  // namespace
 
 Result<bool> ReadServeFlags(Args args, ServeConfig& config) {
-  FlagSet flags("serve [MODEL] [flags]",
-                "Serves a model over HTTP: OpenAI's and Anthropic's interfaces, and vLLM's own.");
-  AddServerFlags(flags, config.server);
-  AddEngineFlags(flags, config.engine);
+  OwnFlags own;
+  FlagSet flags = MakeFlags(config, own);
   QUIRE_ASSIGN_OR_RETURN(const bool runs, flags.Parse(args));
   if (!runs) return false;
-  if (flags.positionals().size() > 1) {
-    return InvalidArgument(StrCat("one model is wanted, got ", flags.positionals().size(), ": ",
-                                  Printable(flags.positionals()[1])));
+  if (own.config_file) {
+    QUIRE_RETURN_IF_ERROR(ApplyConfigFile(*own.config_file, flags, config.engine));
   }
-  if (!flags.positionals().empty()) {
-    QUIRE_RETURN_IF_ERROR(TakeModel(flags, flags.positionals()[0], config.engine));
-  }
-  config.model_name = config.engine.model.model.empty() ? std::string(kDefaultModelName)
-                                                        : config.engine.model.model;
+  QUIRE_RETURN_IF_ERROR(TakeModelName(flags, config));
   AddKeysOfEnvironment(config.server.access);
-  config.needs_key =
-      !config.server.access.api_keys.empty() || !config.server.access.api_key_file.empty();
+  const AccessOptions& access = config.server.access;
+  config.needs_key = !access.api_keys.empty() || !access.api_key_file.empty();
   config.version = QUIRE_VERSION;
   QUIRE_RETURN_IF_ERROR(config.server.Validate());
   QUIRE_RETURN_IF_ERROR(config.engine.Validate());
-  return true;
+  if (!own.print_config) return true;
+  QUIRE_RETURN_IF_ERROR(PrintToStdout(ConfigText(config)));
+  return false;
 }
 
 }  // namespace quire

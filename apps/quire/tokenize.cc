@@ -211,7 +211,7 @@ Status TakePositionals(const FlagSet& flags, TokenizeOptions& options) {
 Status ReadTokenizeInput(TokenizeOptions& options) {
   if (options.jsonl) return {};
   if (options.file) {
-    QUIRE_ASSIGN_OR_RETURN(std::string text, ReadInput(*options.file));
+    QUIRE_ASSIGN_OR_RETURN(std::string text, ReadInput(*options.file, kMaxTextBytes));
     if (options.decode) return AddIds(text, options.ids).With(*options.file);
     options.text = std::move(text);
   }

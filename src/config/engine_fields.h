@@ -61,7 +61,8 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("max-num-batched-tokens", o.max_num_batched_tokens, "Most new tokens a step");
   visit("max-num-seqs", o.max_num_seqs, "Most requests that run at once");
   visit("long-prefill-token-threshold", o.long_prefill_token_threshold,
-        "Most new tokens of one request a step; 0: no bound");
+        "Most new tokens of one request a step; 0: no bound, or 4 % of the context where "
+        "max-num-partial-prefills is more than 1");
   visit("max-num-partial-prefills", o.max_num_partial_prefills,
         "Most prompts in the middle of their prefill at once");
   visit("max-long-partial-prefills", o.max_long_partial_prefills,

@@ -9,6 +9,7 @@
 
 #include "base/test_data.h"
 #include "config/engine_fields.h"
+#include "config/server_fields.h"
 #include "request/sampling_fields.h"
 
 namespace quire {
@@ -73,18 +74,27 @@ TEST(FieldLists, HoldEveryMember) {
   EXPECT_EQ(NumListed<CacheOptions>(), NumMembers<CacheOptions>());
   EXPECT_EQ(NumListed<SchedulerOptions>(), NumMembers<SchedulerOptions>());
   EXPECT_EQ(NumListed<ParallelOptions>(), NumMembers<ParallelOptions>());
-  constexpr std::size_t kNotSettable = 2;  // bad_words_ids and output_kind
+  EXPECT_EQ(NumListed<ListenOptions>(), NumMembers<ListenOptions>());
+  EXPECT_EQ(NumListed<TlsOptions>(), NumMembers<TlsOptions>());
+  EXPECT_EQ(NumListed<AccessOptions>(), NumMembers<AccessOptions>());
+  EXPECT_EQ(NumListed<LimitOptions>(), NumMembers<LimitOptions>());
+  EXPECT_EQ(NumListed<RouteOptions>(), NumMembers<RouteOptions>());
+  EXPECT_EQ(NumListed<LogOptions>(), NumMembers<LogOptions>());
+  constexpr std::size_t kNotSettable = 3;  // bad_words_ids, output_kind and structured_outputs
   EXPECT_EQ(NumListed<SamplingParams>() + kNotSettable, NumMembers<SamplingParams>());
 }
 
 TEST(FieldLists, NameNothingTwice) {
   std::set<std::string_view> names;
-  const EngineConfig config;
-  VisitFields(config, [&](std::string_view name, const auto&, std::string_view help) {
+  const auto check = [&](std::string_view name, const auto&, std::string_view help) {
     EXPECT_TRUE(names.insert(name).second) << name;
     EXPECT_FALSE(help.empty()) << name;
     EXPECT_EQ(name.find('_'), std::string_view::npos) << name;
-  });
+  };
+  const EngineConfig config;
+  VisitFields(config, check);
+  const ServerConfig server;
+  VisitFields(server, check);
   EXPECT_GT(names.size(), 25U);
 }
 
@@ -98,6 +108,19 @@ TEST(EngineOptions, SurviveTheWayThroughJson) {
   const auto back = EngineConfigFromJson(*parsed);
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_TRUE(*back == config);
+}
+
+TEST(ServerOptions, SurviveTheWayThroughJson) {
+  ServerConfig config;
+  VisitFields(config, [](std::string_view, auto& field, std::string_view) { Change()(field); });
+  EXPECT_FALSE(config == ServerConfig());
+  ServerConfig back;
+  const Json json = ToJson(config);
+  for (const auto& [name, value] : json.object()) {
+    const Status status = SetServerField(back, name, value);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_TRUE(back == config);
 }
 
 TEST(EngineOptions, EachFieldChangesTheJsonOfItselfOnly) {

@@ -15,6 +15,7 @@ namespace quire {
 
 enum class ContentFormat { kAuto, kString, kOpenai };
 enum class ServerLogLevel { kDebug, kInfo, kWarning, kError };
+enum class ServerLogFormat { kText, kJson };
 
 template <>
 struct EnumNames<ContentFormat> {
@@ -22,6 +23,13 @@ struct EnumNames<ContentFormat> {
       {{"auto", ContentFormat::kAuto},
        {"string", ContentFormat::kString},
        {"openai", ContentFormat::kOpenai}}};
+  static constexpr std::array<std::string_view, 0> kRefused = {};
+};
+
+template <>
+struct EnumNames<ServerLogFormat> {
+  static constexpr std::array<EnumName<ServerLogFormat>, 2> kNames = {
+      {{"text", ServerLogFormat::kText}, {"json", ServerLogFormat::kJson}}};
   static constexpr std::array<std::string_view, 0> kRefused = {};
 };
 
@@ -121,6 +129,7 @@ struct RouteOptions {
 
 struct LogOptions {
   ServerLogLevel level = ServerLogLevel::kInfo;
+  ServerLogFormat format = ServerLogFormat::kText;
   bool disable_access_log = false;
   std::string quiet_paths;  // comma-separated, without access log lines
   bool disable_stats = false;

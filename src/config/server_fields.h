@@ -98,6 +98,7 @@ void VisitFields(Options& o, Visitor&& visit) {
 template <FieldsOf<LogOptions> Options, typename Visitor>
 void VisitFields(Options& o, Visitor&& visit) {
   visit("log-level", o.level, "Least level of log lines");
+  visit("log-format", o.format, "How log lines look: json is one object a line");
   visit("disable-uvicorn-access-log", o.disable_access_log, "No log line for each request");
   visit("disable-access-log-for-endpoints", o.quiet_paths,
         "Paths without such a line, with commas between: /health,/metrics");

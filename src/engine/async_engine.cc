@@ -21,12 +21,16 @@
 namespace quire {
 namespace {
 
+// After so many good steps a failure counts as the first one again.
+constexpr std::int64_t kStepsToForgiveRestarts = 1000;
+
 // What a caller handed in, on its way to an input thread.
 struct SubmittedPrompt {
   std::string request_id;
   LivePrompts::Admission admission;
   PromptInput input;
   OutputSink sink;
+  std::chrono::steady_clock::time_point arrival;
 };
 
 Status ShuttingDown() { return Status(Code::kUnavailable, "the engine is shutting down"); }
@@ -40,17 +44,24 @@ RequestOutput LastOutput(std::string request_id, Status error) {
   return output;
 }
 
+EngineMetrics::Options MetricsOptions(const AsyncOptions& options, const ModelFacts& facts) {
+  return {.model_name = options.served_name.empty() ? facts.path : options.served_name,
+          .num_traces = options.num_traces};
+}
+
 }  // namespace
 
 struct AsyncEngine::State {
-  explicit State(const AsyncOptions& options)
-      : submitted(options.max_queued),
+  State(const EngineConfig& engine_config, const AsyncOptions& async_options)
+      : config(engine_config),
+        options(async_options),
+        submitted(options.max_queued),
         compiling(options.max_queued),
         inbox(options.max_queued),
         output(live, inbox) {}
 
   using Loader = std::function<Result<EngineParts>()>;
-  Status Start(Loader loader, int num_input_threads);
+  Status Start(Loader loader);
 
   // Callers.
   void Call(std::function<Status(EngineCore&)> run, CallOutcome done);
@@ -67,16 +78,22 @@ struct AsyncEngine::State {
   // Engine thread.
   void RunEngine(const Loader& loader, std::promise<Status>& started);
   void Loop();
+  void BeginOrEnd(PreparedPrompt& prompt);
   void Begin(PreparedPrompt& prompt);
   Status AddRequests(std::vector<EngineRequest>& requests);
   void Abort(RequestRange requests);
   void Run(EngineCall& call);
   void Step();
   void NoteStep(std::span<const EngineCoreOutput> outputs);
-  void Give(std::span<const EngineCoreOutput> outputs, std::span<const RequestId> admitted);
+  void Give(std::span<const EngineCoreOutput> outputs);
+  void Recover(const Status& status);
+  bool Restart();
   void Fail(Status status);
 
+  const EngineConfig config;
+  const AsyncOptions options;
   EngineParts parts;  // set before Start returns; core is the engine thread's alone
+  std::optional<EngineMetrics> metrics;  // as parts
   LivePrompts live;
   MessageQueue<SubmittedPrompt> submitted;
   MessageQueue<PreparedPrompt> compiling;  // prompts that wait for their grammar
@@ -86,14 +103,17 @@ struct AsyncEngine::State {
   EngineStats stats QUIRE_GUARDED_BY(mutex);
 
   std::optional<Status> failure;  // of the engine thread alone
+  int num_restarts_in_a_row = 0;
+  std::int64_t num_steps_since_restart = 0;
   std::atomic<bool> is_paused = false;
+  std::atomic<bool> is_healthy = true;
   OutputThread output;
   std::vector<std::jthread> input_threads;
   std::vector<std::jthread> compiler_threads;
   std::jthread engine_thread;
 };
 
-Status AsyncEngine::State::Start(Loader loader, int num_input_threads) {
+Status AsyncEngine::State::Start(Loader loader) {
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
   engine_thread =
@@ -101,7 +121,7 @@ Status AsyncEngine::State::Start(Loader loader, int num_input_threads) {
         RunEngine(loader, promise);
       });
   QUIRE_RETURN_IF_ERROR(outcome.get());
-  for (int i = 0; i < std::max(1, num_input_threads); ++i) {
+  for (int i = 0; i < std::max(1, options.input_threads); ++i) {
     input_threads.emplace_back([this] { RunInput(); });
   }
   const unsigned num_compilers = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U);
@@ -170,14 +190,17 @@ Status AsyncEngine::State::Compile(PreparedPrompt& prepared) const {
 // Gives whether a grammar must still be compiled.
 Result<bool> AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const {
   if (submitted.is_closed()) return ShuttingDown();
+  const auto begin = std::chrono::steady_clock::now();
   QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
                          parts.input->Prepare(std::move(prompt.input), prompt.admission.number));
+  request.arrival = prompt.arrival;
   const bool lacks_grammar = parts.input->LacksGrammar(request);
   prepared.requests = FanOut(std::move(request), prompt.admission.requests.first);
   QUIRE_ASSIGN_OR_RETURN(
       prepared.record,
       PromptRecord::Create(parts.tokenizer.get(), prompt.request_id, prepared.requests));
   prepared.sink = std::move(prompt.sink);
+  prepared.record->NoteTokenized(begin, std::chrono::steady_clock::now());
   return lacks_grammar;
 }
 
@@ -192,6 +215,9 @@ void AsyncEngine::State::RunEngine(const Loader& loader, std::promise<Status>& s
     Result<EngineParts> loaded = loader();
     if (!loaded.ok()) return started.set_value(loaded.status());
     parts = *std::move(loaded);
+    metrics.emplace(MetricsOptions(options, parts.facts), config, parts.facts,
+                    parts.decisions.plan);
+    output.Observe(*metrics, options.log_interval);
   } catch (const std::exception& error) {
     return started.set_value(Internal(StrCat("loading the model: ", error.what())));
   }
@@ -208,7 +234,7 @@ void AsyncEngine::State::Loop() {
       if (contents.is_closed) {
         EndPrompt(prompt.record->Fail(ShuttingDown()), std::move(prompt.sink));
       } else {
-        Begin(prompt);
+        BeginOrEnd(prompt);
       }
     }
     for (EngineCall& call : contents.calls) Run(call);
@@ -218,10 +244,24 @@ void AsyncEngine::State::Loop() {
     try {
       Step();
     } catch (const std::exception& error) {
-      Fail(Internal(StrCat("a step failed: ", error.what())));
+      Recover(Internal(StrCat("a step failed: ", error.what())));
     }
   }
+  is_healthy = false;
   if (!failure) output.Push(EngineFailure{.status = ShuttingDown()});
+}
+
+void AsyncEngine::State::BeginOrEnd(PreparedPrompt& prompt) {
+  const RequestRange requests = {.first = prompt.requests.front().id,
+                                 .count = static_cast<int>(prompt.requests.size())};
+  try {
+    Begin(prompt);
+  } catch (const std::exception& error) {
+    if (prompt.record == nullptr) return;
+    Abort(requests);
+    EndPrompt(prompt.record->Fail(Internal(StrCat("the prompt could not begin: ", error.what()))),
+              std::move(prompt.sink));
+  }
 }
 
 void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
@@ -230,6 +270,7 @@ void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
     return EndPrompt(prompt.record->Fail(Status()), std::move(prompt.sink));
   }
   if (Status status = AddRequests(prompt.requests); !status.ok()) {
+    if (status.code() == Code::kResourceExhausted) metrics->NoteQueueFull();
     return EndPrompt(LastOutput(prompt.record->request_id(), std::move(status)),
                      std::move(prompt.sink));
   }
@@ -260,7 +301,11 @@ void AsyncEngine::State::Run(EngineCall& call) {
   if (failure) {
     outcome = Status(Code::kUnavailable, StrCat("the engine has failed: ", failure->message()));
   } else {
-    outcome = call.run(*parts.core);
+    try {
+      outcome = call.run(*parts.core);
+    } catch (const std::exception& error) {
+      outcome = Internal(StrCat("a call of the engine failed: ", error.what()));
+    }
     is_paused = parts.core->scheduler().is_paused();
   }
   output.Push(CallDone{.done = std::move(call.done), .outcome = std::move(outcome)});
@@ -268,11 +313,10 @@ void AsyncEngine::State::Run(EngineCall& call) {
 
 void AsyncEngine::State::Step() {
   const auto outputs = parts.core->Step();
-  if (!outputs.ok()) return Fail(outputs.status());
+  if (!outputs.ok()) return Recover(outputs.status());
+  ++num_steps_since_restart;
   NoteStep(*outputs);  // first, so that who hears the outputs sees the numbers that go with them
-  Give(*outputs, parts.core->last_admitted());
-  const std::vector<EngineCoreOutput> others = parts.core->TakeOutputs();
-  if (!others.empty()) Give(others, {});
+  Give(*outputs);
 }
 
 void AsyncEngine::State::NoteStep(std::span<const EngineCoreOutput> outputs) {
@@ -281,25 +325,68 @@ void AsyncEngine::State::NoteStep(std::span<const EngineCoreOutput> outputs) {
     num_generated += static_cast<std::int64_t>(out.new_tokens.size());
   }
   MutexLock lock(mutex);
-  stats.scheduler = parts.core->stats();
-  stats.timing = parts.core->last_timing();
+  const StepReport& report = parts.core->last_report();
+  stats.scheduler = report.scheduler;
+  stats.timing = report.timing;
   ++stats.num_steps;
-  stats.num_computed_tokens += parts.core->last_num_tokens();
+  stats.num_computed_tokens += report.num_tokens;
   stats.num_generated_tokens += num_generated;
 }
 
-void AsyncEngine::State::Give(std::span<const EngineCoreOutput> outputs,
-                              std::span<const RequestId> admitted) {
-  if (outputs.empty() && admitted.empty()) return;
-  output.Push(StepOutputs{.time = std::chrono::steady_clock::now(),
-                          .admitted = {admitted.begin(), admitted.end()},
-                          .outputs = {outputs.begin(), outputs.end()}});
+void AsyncEngine::State::Give(std::span<const EngineCoreOutput> outputs) {
+  const auto admitted = parts.core->last_admitted();
+  const auto prefills = parts.core->last_prefills();
+  StepOutputs step = {.report = parts.core->last_report(),
+                      .admitted = {admitted.begin(), admitted.end()},
+                      .prefills = {prefills.begin(), prefills.end()},
+                      .outputs = {outputs.begin(), outputs.end()}};
+  for (EngineCoreOutput& other : parts.core->TakeOutputs()) {
+    step.outputs.push_back(std::move(other));
+  }
+  output.Push(std::move(step));
+}
+
+// Every prompt that has begun ends with `status`; then the engine goes on, or it has failed.
+void AsyncEngine::State::Recover(const Status& status) {
+  is_healthy = false;
+  QUIRE_LOG(kError) << "a step has failed: " << status.message();
+  output.Push(EngineFailure{.status = status});
+  if (num_steps_since_restart >= kStepsToForgiveRestarts) num_restarts_in_a_row = 0;
+  while (num_restarts_in_a_row < options.max_restarts) {
+    ++num_restarts_in_a_row;
+    num_steps_since_restart = 0;
+    if (!Restart()) continue;
+    is_healthy = true;
+    return Give({});  // for those who count: nothing runs now
+  }
+  Fail(status);
+}
+
+bool AsyncEngine::State::Restart() {
+  Status status;
+  try {
+    status = parts.core->Restart();
+  } catch (const std::exception& error) {
+    status = Internal(error.what());
+  }
+  if (!status.ok()) {
+    QUIRE_LOG(kError) << "the engine could not start again: " << status.message();
+    return false;
+  }
+  QUIRE_LOG(kWarning) << "the engine has started again, " << num_restarts_in_a_row << " of at most "
+                      << options.max_restarts << " times in a row";
+  metrics->NoteRestart();
+  MutexLock lock(mutex);
+  ++stats.num_restarts;
+  stats.scheduler = parts.core->stats();
+  return true;
 }
 
 void AsyncEngine::State::Fail(Status status) {
+  is_healthy = false;
   QUIRE_LOG(kError) << "the engine stops: " << status.message();
   live.Refuse(Status(Code::kUnavailable, StrCat("the engine has failed: ", status.message())));
-  output.Push(EngineFailure{.status = status});
+  output.Push(StepOutputs());
   failure = std::move(status);
 }
 
@@ -311,9 +398,9 @@ AsyncEngine::~AsyncEngine() { Shutdown(std::chrono::milliseconds(0)); }
 Result<std::unique_ptr<AsyncEngine>> AsyncEngine::Create(const EngineConfig& config,
                                                          const AsyncOptions& options,
                                                          const LoadProgress& progress) {
-  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(options)));
-  QUIRE_RETURN_IF_ERROR(engine->state_->Start(
-      [&config, &progress] { return LoadEngine(config, progress); }, options.input_threads));
+  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(config, options)));
+  QUIRE_RETURN_IF_ERROR(
+      engine->state_->Start([&config, &progress] { return LoadEngine(config, progress); }));
   return engine;
 }
 
@@ -325,8 +412,8 @@ Result<std::unique_ptr<AsyncEngine>> AsyncEngine::CreateOver(
     QUIRE_ASSIGN_OR_RETURN(auto executor, make_executor());
     return AssembleEngine(config, ReadMachineMemory(), std::move(executor), std::move(tokenizer));
   };
-  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(options)));
-  QUIRE_RETURN_IF_ERROR(engine->state_->Start(load, options.input_threads));
+  std::unique_ptr<AsyncEngine> engine(new AsyncEngine(std::make_unique<State>(config, options)));
+  QUIRE_RETURN_IF_ERROR(engine->state_->Start(load));
   return engine;
 }
 
@@ -341,6 +428,10 @@ const SamplingParams& AsyncEngine::sampling_defaults() const {
   return state_->parts.sampling_defaults;
 }
 
+const std::vector<TokenId>& AsyncEngine::eos_token_ids() const {
+  return state_->parts.eos_token_ids;
+}
+
 Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink sink) {
   // A count out of range is refused with the other parameters, by an input thread.
   const int count = std::clamp(input.sampling.n, 1, kMaxOutputs);
@@ -348,11 +439,13 @@ Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink
   SubmittedPrompt prompt = {.request_id = std::move(request_id),
                             .admission = admission,
                             .input = std::move(input),
-                            .sink = std::move(sink)};
+                            .sink = std::move(sink),
+                            .arrival = std::chrono::steady_clock::now()};
   if (state_->submitted.TryPush(prompt)) return {};
   state_->live.Remove(prompt.request_id);
   state_->live.NoteHeard();
   if (state_->submitted.is_closed()) return ShuttingDown();
+  state_->metrics->NoteQueueFull();
   return ResourceExhausted("too many prompts are waiting to be read; try again later");
 }
 
@@ -369,6 +462,7 @@ void AsyncEngine::Drain() {
 
 void AsyncEngine::Shutdown(std::chrono::milliseconds grace) {
   State& state = *state_;
+  state.is_healthy = false;
   state.live.Refuse(ShuttingDown());
   if (grace.count() > 0) state.live.WaitUntilHeard(std::chrono::steady_clock::now() + grace);
   // From the first thread of a prompt's way to the last, so that each can still hand on.
@@ -409,6 +503,8 @@ void AsyncEngine::Resume(CallOutcome done) {
   state_->Call(resume, std::move(done));
 }
 
+bool AsyncEngine::is_healthy() const { return state_->is_healthy; }
+
 bool AsyncEngine::is_paused() const { return state_->is_paused; }
 
 void AsyncEngine::ResetPrefixCache(bool preempt_running, CallOutcome done) {
@@ -421,6 +517,8 @@ void AsyncEngine::ResetPrefixCache(bool preempt_running, CallOutcome done) {
   };
   state_->Call(reset, std::move(done));
 }
+
+EngineMetrics& AsyncEngine::metrics() { return *state_->metrics; }
 
 EngineStats AsyncEngine::stats() const {
   const EndCounts ends = state_->output.counts();

@@ -6,11 +6,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "config/engine_config.h"
 #include "config/model_facts.h"
 #include "engine/core.h"
+#include "engine/engine_metrics.h"
 #include "engine/prompt.h"
 #include "engine/sizing.h"
 #include "exec/executor.h"
@@ -34,11 +36,16 @@ struct EngineStats {
   std::int64_t num_finished = 0;          // answers that ended by themselves
   std::int64_t num_aborted = 0;
   std::int64_t num_failed = 0;
+  int num_restarts = 0;
 };
 
 struct AsyncOptions {
   int input_threads = 1;          // that check and tokenize prompts
   std::size_t max_queued = 1024;  // prompts on their way to the scheduler before one is refused
+  std::string served_name;        // of the model, as metrics show it; empty: its path
+  std::chrono::seconds log_interval{0};  // between lines that say what is done; 0: none
+  int max_restarts = 3;                  // after steps that failed one soon after the other
+  std::size_t num_traces = 1024;         // of the last requests, kept in metrics().traces()
 };
 
 // Threads: callers -> input threads (check, tokenize) -> engine thread (schedule, compute) ->
@@ -66,6 +73,8 @@ class AsyncEngine {
   bool has_tokenizer() const;
   const Tokenizer& tokenizer() const;  // only when has_tokenizer()
   const SamplingParams& sampling_defaults() const;
+  const std::vector<TokenId>& eos_token_ids()
+      const;  // that end an answer, by all of the model's files
 
   // Hands a prompt to the engine. Any thread; never blocks.
   //
@@ -99,9 +108,18 @@ class AsyncEngine {
   void Resume(CallOutcome done);
   bool is_paused() const;
 
+  // Whether a prompt submitted now would be served, sooner or later: not while the engine starts
+  // again after a failed step, and not once it has failed for good or is shut down.
+  //
+  // When a step fails every prompt that has begun ends with the error; then the engine starts again
+  // in place, the model still loaded, and serves those that come.
+  bool is_healthy() const;
+
   // Forgets every cached prefix. kFailedPrecondition, and nothing is done, while requests hold KV
   // blocks; with `preempt_running` they give them back first and are computed again.
   void ResetPrefixCache(bool preempt_running, CallOutcome done);
+
+  EngineMetrics& metrics();
 
   EngineStats stats() const;
   // Prompts submitted whose last output has not been heard yet.

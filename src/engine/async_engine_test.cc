@@ -2,6 +2,7 @@
 
 #include <future>
 #include <map>
+#include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -161,6 +162,51 @@ TEST(AsyncEngine, TellsWhenEachStageWasReached) {
   EXPECT_EQ(times.num_preemptions, 0);
 }
 
+TEST(AsyncEngine, KeepsTheSpansOfAPromptThatItCutInChunks) {
+  Ears ears;
+  const auto engine = MakeEngine();
+  ASSERT_TRUE(engine->Submit("r", Text(std::string(200, 'x'), 5), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  engine->Shutdown(std::chrono::milliseconds(0));
+  const auto traces = engine->metrics().traces().Snapshot();
+  ASSERT_EQ(traces.size(), 1U);
+  EXPECT_EQ(traces[0].request_id, "r");
+  EXPECT_EQ(traces[0].outcome, "length");
+  std::string kinds;
+  std::int64_t num_prompt_tokens = 0;
+  for (const TraceSpan& span : traces[0].spans) {
+    kinds += StrCat(ToString(span.kind), " ");
+    EXPECT_LE(span.begin, span.end);
+    if (span.kind == SpanKind::kPrefillChunk) num_prompt_tokens += span.num_tokens;
+  }
+  EXPECT_EQ(
+      kinds,
+      "tokenize queue prefill_chunk prefill_chunk prefill_chunk prefill_chunk decode stream ");
+  EXPECT_EQ(num_prompt_tokens, 200);
+}
+
+TEST(AsyncEngine, CountsWhatItServed) {
+  Ears ears;
+  const auto engine = MakeEngine();
+  PromptInput twice = Text("hello", 7);
+  twice.sampling.n = 2;
+  ASSERT_TRUE(engine->Submit("r", std::move(twice), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  engine->Shutdown(std::chrono::milliseconds(0));
+  const std::string page = engine->metrics().Expose();
+  const auto says = [&](const std::string& name, const char* value) {
+    return page.find(StrCat(name, R"({engine="0",model_name="null"} )", value, "\n")) !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(says("vllm:generation_tokens_total", "14.0"));
+  EXPECT_TRUE(says("vllm:prompt_tokens_total", "10.0"));
+  EXPECT_TRUE(says("vllm:inter_token_latency_seconds_count", "12.0"));
+  EXPECT_TRUE(says("vllm:time_to_first_token_seconds_count", "2.0"));
+  EXPECT_TRUE(says("vllm:request_params_n_sum", "2.0"));
+  EXPECT_TRUE(says("vllm:request_max_num_generation_tokens_sum", "7.0"));
+  EXPECT_TRUE(says("vllm:num_requests_running", "0.0"));
+}
+
 TEST(AsyncEngine, EndsARefusedPromptWithItsError) {
   Ears ears;
   const auto engine = MakeEngine();
@@ -286,43 +332,6 @@ TEST(AsyncEngine, RefusesWhenItsQueueIsFull) {
   EXPECT_TRUE(ears.WaitForEnds(num_accepted));
 }
 
-class BreakingExecutor : public NullExecutor {
- public:
-  BreakingExecutor() : NullExecutor(SmallFacts(kVocab, 4096), Letter) {}
-  Status Execute(const StepPlan& plan, StepResult& out) override {
-    if (++num_steps_ >= 5) return Internal("the device is gone");
-    return NullExecutor::Execute(plan, out);
-  }
-
- private:
-  int num_steps_ = 0;
-};
-
-TEST(AsyncEngine, FailsItsPromptsAndRefusesNewOnesWhenTheDeviceIsGone) {
-  Ears ears;
-  auto engine = *AsyncEngine::CreateOver(
-      SmallConfig(), {},
-      []() -> Result<std::unique_ptr<Executor>> {
-        return std::unique_ptr<Executor>(new BreakingExecutor);
-      },
-      MakeTestTokenizer());
-  ASSERT_TRUE(engine->Submit("r", Text("x", 4000), ears.Sink()).ok());
-  ASSERT_TRUE(ears.WaitForEnds(1));
-  EXPECT_EQ(ears.Of("r").error.message(), "the device is gone");
-  const Status late = engine->Submit("s", Text("x"), ears.Sink());
-  EXPECT_EQ(late.code(), Code::kUnavailable);
-  EXPECT_NE(late.message().find("the device is gone"), std::string::npos);
-  engine->Abort("r");
-}
-
-TEST(AsyncEngine, SaysWhyItCannotStart) {
-  const auto engine = AsyncEngine::CreateOver(
-      SmallConfig(), {},
-      []() -> Result<std::unique_ptr<Executor>> { return NotFound("no such model"); }, nullptr);
-  ASSERT_FALSE(engine.ok());
-  EXPECT_EQ(engine.status().message(), "no such model");
-}
-
 // Waits for the outcome of a call.
 class Outcome {
  public:
@@ -339,6 +348,93 @@ Status PauseAndWait(AsyncEngine& engine, PauseMode mode) {
   Outcome outcome;
   engine.Pause(mode, outcome.Sink());
   return outcome.Wait();
+}
+
+// Fails every step from the fifth on, until it has been reset so often.
+class BreakingExecutor : public NullExecutor {
+ public:
+  explicit BreakingExecutor(int resets_needed)
+      : NullExecutor(SmallFacts(kVocab, 4096), Letter), resets_needed_(resets_needed) {}
+  Status Execute(const StepPlan& plan, StepResult& out) override {
+    if (++num_steps_ < 5 || num_resets_ >= resets_needed_) return NullExecutor::Execute(plan, out);
+    if (num_resets_ == 1) throw std::runtime_error("the device threw");
+    return Internal("the device is gone");
+  }
+  Status Reset() override {
+    ++num_resets_;
+    return NullExecutor::Reset();
+  }
+
+ private:
+  const int resets_needed_;
+  int num_steps_ = 0;
+  int num_resets_ = 0;
+};
+
+constexpr int kNever = 1 << 30;
+
+std::unique_ptr<AsyncEngine> MakeBreakingEngine(int resets_needed) {
+  auto engine = AsyncEngine::CreateOver(
+      SmallConfig(), {.max_restarts = 3},
+      [=]() -> Result<std::unique_ptr<Executor>> {
+        return std::unique_ptr<Executor>(new BreakingExecutor(resets_needed));
+      },
+      MakeTestTokenizer());
+  EXPECT_TRUE(engine.ok()) << engine.status().message();
+  return *std::move(engine);
+}
+
+TEST(AsyncEngine, EndsEveryPromptAndStartsAgainWhenAStepFails) {
+  Ears ears;
+  const auto engine = MakeBreakingEngine(1);
+  for (const char* id : {"a", "b", "c"}) {
+    ASSERT_TRUE(engine->Submit(id, Text("hello", 4000), ears.Sink()).ok());
+  }
+  ASSERT_TRUE(ears.WaitForEnds(3));
+  for (const char* id : {"a", "b", "c"}) {
+    EXPECT_EQ(ears.Of(id).error.message(), "the device is gone");
+    EXPECT_EQ(ears.Of(id).num_ends, 1);
+    EXPECT_EQ(ears.Of(id).reason, FinishReason::kError);
+  }
+  ASSERT_TRUE(engine->Submit("late", Text("hello", 3), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(4));
+  EXPECT_TRUE(ears.Of("late").error.ok());
+  EXPECT_EQ(ears.Of("late").text, "ddd");
+  EXPECT_TRUE(engine->is_healthy());
+  EXPECT_EQ(engine->stats().num_restarts, 1);
+  EXPECT_EQ(engine->stats().scheduler.num_used_blocks, 0);
+  const std::string page = engine->metrics().Expose();
+  EXPECT_NE(page.find("quire:engine_restarts_total{engine=\"0\",model_name=\"null\"} 1.0"),
+            std::string::npos);
+}
+
+TEST(AsyncEngine, GivesUpAfterSoManyRestartsInARow) {
+  Ears ears;
+  const auto engine = MakeBreakingEngine(kNever);
+  Status refused;
+  int num_submitted = 0;
+  while (refused.ok() && num_submitted < 10) {
+    refused = engine->Submit(StrCat(num_submitted), Text("x", 4000), ears.Sink());
+    if (!refused.ok()) break;
+    ++num_submitted;
+    ASSERT_TRUE(ears.WaitForEnds(num_submitted));
+    engine->Drain();
+  }
+  EXPECT_EQ(num_submitted, 4);
+  EXPECT_EQ(ears.Of("1").error.message(), "a step failed: the device threw");
+  EXPECT_EQ(ears.Of("3").error.message(), "the device is gone");
+  EXPECT_EQ(refused.code(), Code::kUnavailable);
+  EXPECT_NE(refused.message().find("the device is gone"), std::string::npos);
+  EXPECT_FALSE(engine->is_healthy());
+  EXPECT_EQ(PauseAndWait(*engine, PauseMode::kKeep).code(), Code::kUnavailable);
+}
+
+TEST(AsyncEngine, SaysWhyItCannotStart) {
+  const auto engine = AsyncEngine::CreateOver(
+      SmallConfig(), {},
+      []() -> Result<std::unique_ptr<Executor>> { return NotFound("no such model"); }, nullptr);
+  ASSERT_FALSE(engine.ok());
+  EXPECT_EQ(engine.status().message(), "no such model");
 }
 
 TEST(AsyncEngine, GivesNothingBetweenPauseAndResume) {

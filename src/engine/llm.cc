@@ -104,10 +104,11 @@ Status Llm::Step(std::vector<RequestOutput>& outputs) {
   for (const EngineCoreOutput& output : *stepped) {
     state.num_generated_tokens += static_cast<std::int64_t>(output.new_tokens.size());
   }
-  state.output.NoteScheduled(state.parts.core->last_admitted(), std::chrono::steady_clock::now());
-  state.output.Process(*stepped, outputs, state.ended);
+  const StepReport& report = state.parts.core->last_report();
+  state.output.NoteScheduled(state.parts.core->last_admitted(), report.begin);
+  state.output.Process(*stepped, report.end, outputs, state.ended);
   const std::vector<EngineCoreOutput> others = state.parts.core->TakeOutputs();
-  if (!others.empty()) state.output.Process(others, outputs, state.ended);
+  if (!others.empty()) state.output.Process(others, report.end, outputs, state.ended);
   for (const RequestId id : state.ended) state.parts.core->Abort(id);
   return {};
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/strings.h"
 #include "formats/gguf.h"
 #include "platform/mapped_file.h"
 
@@ -31,8 +32,12 @@ Result<std::shared_ptr<const Tokenizer>> LoadTokenizer(const std::string& path) 
   const std::filesystem::path file(path);
   if (file.extension() == ".gguf") return FromGgufFile(FirstPart(file));
   std::error_code error;
+  if (!std::filesystem::exists(file, error)) {
+    return NotFound(StrCat(Printable(path, 200), ": no such file or folder"));
+  }
   if (std::filesystem::is_directory(file, error)) return Tokenizer::FromHfFolder(path);
-  return Tokenizer::FromHfFolder(file.parent_path().string());
+  const std::filesystem::path folder = file.parent_path();
+  return Tokenizer::FromHfFolder(folder.empty() ? "." : folder.string());
 }
 
 }  // namespace quire

@@ -1,6 +1,7 @@
 // A bounded queue of moved messages between threads.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -38,6 +39,17 @@ class MessageQueue {
       messages_.push_back(std::move(message));
     }
     changed_.notify_all();
+    return true;
+  }
+
+  // Waits until Pop need not wait any more; false at the deadline.
+  bool WaitUntil(std::chrono::steady_clock::time_point deadline) QUIRE_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (messages_.empty() && !is_closed_) {
+      if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) {
+        return !messages_.empty() || is_closed_;
+      }
+    }
     return true;
   }
 

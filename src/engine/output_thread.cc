@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <utility>
+#include <variant>
 
 #include "base/log.h"
 
@@ -23,9 +24,27 @@ void OutputThread::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+void OutputThread::Observe(EngineMetrics& metrics, std::chrono::seconds log_interval) {
+  metrics_ = &metrics;
+  processor_.CountInto(metrics);
+  if (log_interval.count() > 0) stats_log_.emplace(log_interval);
+}
+
 void OutputThread::Run() {
-  while (auto message = queue_.Pop()) {
+  while (true) {
+    LogWhenDue();
+    auto message = queue_.Pop();
+    if (!message) return;
     std::visit([this](auto& content) { Take(content); }, *message);
+  }
+}
+
+// Waits for the next message no longer than until a line is due.
+void OutputThread::LogWhenDue() {
+  if (!stats_log_) return;
+  while (const auto due = stats_log_->due()) {
+    if (std::chrono::steady_clock::now() < *due && queue_.WaitUntil(*due)) return;
+    stats_log_->Write(std::chrono::steady_clock::now());
   }
 }
 
@@ -44,16 +63,39 @@ void OutputThread::Take(EndedPrompt& ended) {
 }
 
 void OutputThread::Take(StepOutputs& step) {
-  processor_.NoteScheduled(step.admitted, step.time);
+  const StepReport& report = step.report;
+  processor_.NoteScheduled(step.admitted, report.begin);
+  for (const PrefillPart& part : step.prefills) {
+    processor_.NotePrefill(part.id, {.kind = SpanKind::kPrefillChunk,
+                                     .begin = report.begin,
+                                     .end = report.end,
+                                     .num_tokens = part.num_tokens});
+  }
   ended_.clear();
-  processor_.Process(step.outputs, outputs_, ended_);
+  processor_.Process(step.outputs, report.end, outputs_, ended_);
   for (const RequestId id : ended_) inbox_.PushAbort({.first = id, .count = 1});
+  if (metrics_ != nullptr) metrics_->NoteStep(report);
+  if (stats_log_) stats_log_->NoteStep(report, step.outputs);
   Deliver();
+  KeepTraces();
+}
+
+// The last outputs have gone out now, which ends each one's stream.
+void OutputThread::KeepTraces() {
+  if (metrics_ == nullptr) return;
+  const auto now = std::chrono::steady_clock::now();
+  for (RequestTrace& trace : processor_.TakeTraces()) {
+    if (!trace.spans.empty() && trace.spans.back().kind == SpanKind::kStream) {
+      trace.spans.back().end = now;
+    }
+    metrics_->traces().Add(std::move(trace));
+  }
 }
 
 void OutputThread::Take(EngineFailure& failure) {
   processor_.FailAll(failure.status, outputs_);
   Deliver();
+  KeepTraces();
 }
 
 void OutputThread::Take(CallDone& call) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -12,9 +13,12 @@
 
 #include "base/mutex.h"
 #include "engine/engine_inbox.h"
+#include "engine/engine_metrics.h"
 #include "engine/live_prompts.h"
 #include "engine/message_queue.h"
 #include "engine/output.h"
+#include "engine/stats_log.h"
+#include "engine/step_report.h"
 #include "request/request.h"
 
 namespace quire {
@@ -30,8 +34,9 @@ struct EndedPrompt {
   std::function<void(RequestOutput)> sink;
 };
 struct StepOutputs {
-  std::chrono::steady_clock::time_point time{};
+  StepReport report;
   std::vector<RequestId> admitted;
+  std::vector<PrefillPart> prefills;
   std::vector<EngineCoreOutput> outputs;
 };
 // Every prompt that still runs ends with this.
@@ -58,6 +63,10 @@ class OutputThread {
   OutputThread(LivePrompts& live, EngineInbox& inbox);
   ~OutputThread();
 
+  // Counts into `metrics`, and says every `log_interval` (0: never) what the engine does while it
+  // does something. Before the first Push. `metrics` outlives this.
+  void Observe(EngineMetrics& metrics, std::chrono::seconds log_interval);
+
   // Any thread; waits while the thread is far behind.
   void Push(OutputMessage message) { queue_.Push(std::move(message)); }
 
@@ -68,11 +77,13 @@ class OutputThread {
 
  private:
   void Run();
+  void LogWhenDue();
+  void KeepTraces();
   void Take(BegunPrompt& begun);
   void Take(EndedPrompt& ended);
   void Take(StepOutputs& step);
   void Take(EngineFailure& failure);
-  static void Take(CallDone& call);
+  void Take(CallDone& call);
   void Deliver();
   void Count(const RequestOutput& output);
   void Call(const std::function<void(RequestOutput)>& sink, RequestOutput output);
@@ -86,6 +97,8 @@ class OutputThread {
   std::unordered_map<std::string, std::function<void(RequestOutput)>> sinks_;
   std::vector<RequestOutput> outputs_;
   std::vector<RequestId> ended_;
+  EngineMetrics* metrics_ = nullptr;
+  std::optional<StatsLog> stats_log_;
 
   mutable Mutex mutex_;
   EndCounts counts_ QUIRE_GUARDED_BY(mutex_);

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/answer_stats.h"
 #include "engine/completion.h"
+#include "metrics/trace_ring.h"
 #include "request/request.h"
 #include "tokenizer/tokenizer.h"
 
@@ -27,9 +29,13 @@ class PromptRecord {
   const std::vector<Completion>& completions() const { return completions_; }
   bool is_finished() const { return num_finished_ == completions_.size(); }
 
-  void NoteQueued(std::chrono::steady_clock::time_point now) { times_.queued = now; }
+  // Reading the prompt took this long.
+  void NoteTokenized(std::chrono::steady_clock::time_point begin,
+                     std::chrono::steady_clock::time_point end);
+  void NoteQueued(std::chrono::steady_clock::time_point now);
   // Answer `index` got into a step: for the first time, or again after a preemption.
   void NoteScheduled(std::size_t index, std::chrono::steady_clock::time_point now);
+  void NotePrefill(const TraceSpan& chunk) { trace_.Add(chunk); }
 
   // Takes in what one step brought to answer `index`. Gives true when a stop string ended it here,
   // while the engine still goes on.
@@ -41,6 +47,11 @@ class PromptRecord {
     return has_news_ && (is_finished() || kind_ != OutputKind::kFinalOnly);
   }
   RequestOutput MakeOutput();
+
+  const AnswerStats& stats(std::size_t index) const { return stats_[index]; }
+  int num_generated() const;  // of the longest answer
+  // Of a finished prompt, but for the last of its outputs on their way to the caller.
+  RequestTrace TakeTrace();
 
   // The last output of a prompt that ends with an error, or with an abort where `error` is ok.
   RequestOutput Fail(const Status& error);
@@ -54,10 +65,11 @@ class PromptRecord {
   std::vector<TokenId> prompt_token_ids_;
   std::vector<PositionLogprobs> prompt_logprobs_;
   std::vector<Completion> completions_;
-  std::vector<bool> was_scheduled_;  // one an answer
+  std::vector<AnswerStats> stats_;  // one an answer
   std::size_t num_finished_ = 0;
   int num_cached_tokens_ = 0;
   RequestTimes times_;
+  RequestTrace trace_;
   Status error_;
   bool has_news_ = false;
   bool has_told_prompt_ = false;  // deltas give the prompt's ids once

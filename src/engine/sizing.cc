@@ -1,6 +1,7 @@
 #include "engine/sizing.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <string>
@@ -52,6 +53,7 @@ class Sizer {
                                     ", and chunked prefill is off"));
     }
     Explain();
+    Summarize();
     return std::move(decisions_);
   }
 
@@ -171,6 +173,21 @@ class Sizer {
         "concurrency: ", std::min<std::int64_t>((plan.num_blocks - 1) / each, plan.max_requests),
         " requests of full length at once, ", plan.max_requests, " shorter ones, ", plan.max_rows,
         " new tokens a step"));
+  }
+
+  // In vLLM's words, with the reason.
+  void Summarize() {
+    const KvCachePlan& plan = decisions_.plan;
+    const std::int64_t num_usable = plan.num_blocks - 1;
+    const auto each = static_cast<double>(manager_->MaxBlocksPerRequest(plan.max_model_len));
+    decisions_.max_concurrency = static_cast<double>(num_usable) / each;
+    char concurrency[32];
+    std::snprintf(concurrency, sizeof concurrency, "%.2fx", decisions_.max_concurrency);
+    decisions_.summary =
+        StrCat("GPU KV cache size: ", num_usable * plan.block_size, " tokens (",
+               HumanBytes(static_cast<std::uint64_t>(plan.num_blocks * block_bytes_)), " of ",
+               facts_.kv_dtype, "; ", why_, "). Maximum concurrency for ", plan.max_model_len,
+               " tokens per request: ", concurrency);
   }
 
   const EngineConfig& config_;

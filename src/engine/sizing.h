@@ -15,6 +15,8 @@ namespace quire {
 struct EngineDecisions {
   KvCachePlan plan;
   std::vector<std::string> reasons;  // "KV cache: 2048 blocks of 16 tokens (…): …"
+  std::string summary;               // of the KV cache, in one line
+  double max_concurrency = 0;        // requests of max_model_len that the KV cache holds at once
 };
 
 // `memory` is what was free before the model was loaded. The KV cache never takes more than fits

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include "base/strings.h"
 #include "engine/core.h"
 #include "exec/null_executor.h"
@@ -42,12 +44,13 @@ Status Check(const StepBenchOptions& options) {
 }
 
 Result<std::unique_ptr<EngineCore>> MakeCore(const StepBenchOptions& options) {
-  const int context = options.prompt_tokens + options.num_steps + NumStepsBefore(options) + 2;
+  const int context =
+      options.prompt_tokens + options.block_size + options.num_steps + NumStepsBefore(options) + 2;
   KvCachePlan plan;
   plan.block_size = options.block_size;
   plan.max_model_len = context;
   plan.max_requests = options.num_running;
-  plan.max_rows = options.num_running + options.prompt_tokens;
+  plan.max_rows = options.num_running + options.prompt_tokens + options.block_size;
   plan.num_blocks = std::int64_t{options.num_running} * (context / options.block_size + 1) + 1;
   EngineConfig config;
   config.scheduler.max_num_seqs = plan.max_requests;
@@ -61,12 +64,13 @@ Result<std::unique_ptr<EngineCore>> MakeCore(const StepBenchOptions& options) {
   return EngineCore::Create(config, plan, std::move(executor));
 }
 
-// Prompts differ from their first token on, so that none shares another's blocks.
+// Prompts differ from their first token on, so that none shares another's blocks, and in length, so
+// that in each step as many of them need a new block.
 Status AddRequests(const StepBenchOptions& options, EngineCore& core) {
   for (int i = 0; i < options.num_running; ++i) {
     EngineRequest request;
     request.id = RequestId(i);
-    for (int j = 0; j < options.prompt_tokens; ++j) {
+    for (int j = 0; j < options.prompt_tokens + i % options.block_size; ++j) {
       request.prompt.push_back((i + j * (i / kVocab + 1)) % kVocab);
     }
     request.max_tokens = options.num_steps + NumStepsBefore(options) + 1;
@@ -77,50 +81,57 @@ Status AddRequests(const StepBenchOptions& options, EngineCore& core) {
   return {};
 }
 
-// Time of one run of as many steps as a block has tokens, in which every request gets one new
-// block.
-struct RunTime {
+struct StepTime {
   double total = 0.0;
   double schedule = 0.0;
   double build = 0.0;
   double update = 0.0;
+  bool was_interrupted = false;  // the system gave the processor to somebody else
 };
+
+// How often the system has taken the processor away from this thread.
+std::int64_t NumInterruptions() {
+  rusage usage{};
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
 
 double Microseconds(std::chrono::nanoseconds time) {
   return static_cast<double>(time.count()) / 1000.0;
 }
 
-Result<RunTime> MeasureRun(int num_steps, EngineCore& core) {
-  RunTime run;
+Result<StepTime> MeasureStep(EngineCore& core) {
+  StepTime time;
+  const std::int64_t interruptions = NumInterruptions();
   const auto start = std::chrono::steady_clock::now();
-  for (int step = 0; step < num_steps; ++step) {
-    const auto outputs = core.Step();
-    if (!outputs.ok()) return outputs.status();
-    run.schedule += Microseconds(core.last_timing().schedule) / num_steps;
-    run.build += Microseconds(core.last_timing().execute) / num_steps;
-    run.update += Microseconds(core.last_timing().update) / num_steps;
-  }
-  run.total = Microseconds(std::chrono::steady_clock::now() - start) / num_steps;
-  return run;
+  const auto outputs = core.Step();
+  time.total = Microseconds(std::chrono::steady_clock::now() - start);
+  if (!outputs.ok()) return outputs.status();
+  time.schedule = Microseconds(core.last_timing().schedule);
+  time.build = Microseconds(core.last_timing().execute);
+  time.update = Microseconds(core.last_timing().update);
+  time.was_interrupted = NumInterruptions() != interruptions;
+  return time;
 }
 
-double Median(const std::vector<RunTime>& runs, double RunTime::*field) {
+double Median(const std::vector<StepTime>& steps, double StepTime::*field) {
   std::vector<double> values;
-  values.reserve(runs.size());
-  for (const RunTime& run : runs) values.push_back(run.*field);
+  values.reserve(steps.size());
+  for (const StepTime& step : steps) values.push_back(step.*field);
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
   return values[values.size() / 2];
 }
 
 Result<StepBenchResult> Measure(const StepBenchOptions& options, EngineCore& core) {
-  std::vector<RunTime> runs;
-  runs.reserve(static_cast<std::size_t>(options.num_steps / options.block_size) + 1);
+  std::vector<StepTime> steps;
+  steps.reserve(static_cast<std::size_t>(options.num_steps));
   const std::int64_t before = options.count_allocations ? options.count_allocations() : 0;
-  for (int done = 0; done < options.num_steps; done += options.block_size) {
-    const int num_steps = std::min(options.block_size, options.num_steps - done);
-    QUIRE_ASSIGN_OR_RETURN(const RunTime run, MeasureRun(num_steps, core));
-    runs.push_back(run);
+  for (int i = 0; i < options.num_steps; ++i) {
+    QUIRE_ASSIGN_OR_RETURN(const StepTime step, MeasureStep(core));
+    steps.push_back(step);
   }
+  // Where the machine is so busy that no step was left alone, all of them have to do.
+  const auto was_interrupted = [](const StepTime& step) { return step.was_interrupted; };
+  if (!std::ranges::all_of(steps, was_interrupted)) std::erase_if(steps, was_interrupted);
   StepBenchResult result;
   if (options.count_allocations) {
     result.allocations_per_step =
@@ -128,10 +139,10 @@ Result<StepBenchResult> Measure(const StepBenchOptions& options, EngineCore& cor
   }
   result.num_running = options.num_running;
   result.num_steps = options.num_steps;
-  result.us_per_step = Median(runs, &RunTime::total);
-  result.us_schedule = Median(runs, &RunTime::schedule);
-  result.us_build = Median(runs, &RunTime::build);
-  result.us_update = Median(runs, &RunTime::update);
+  result.us_per_step = Median(steps, &StepTime::total);
+  result.us_schedule = Median(steps, &StepTime::schedule);
+  result.us_build = Median(steps, &StepTime::build);
+  result.us_update = Median(steps, &StepTime::update);
   return result;
 }
 

@@ -17,8 +17,8 @@ struct StepBenchOptions {
   std::function<std::int64_t()> count_allocations;
 };
 
-// Means over runs of as many steps as a block has tokens, in which every request gets one new
-// block; of these the median, so that what else the machine does hardly shows.
+// Medians over the steps in which the thread was left alone, so that what else the machine does
+// hardly shows. In each step as many requests get a new block.
 struct StepBenchResult {
   int num_running = 0;
   int num_steps = 0;

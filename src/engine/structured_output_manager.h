@@ -27,6 +27,9 @@ class StructuredOutputManager : public TokenConstraint {
   void Foresee(RequestId id, int max_tokens, std::vector<TokenId>& tokens) override;
   void FillMasks(StepPlan& plan) override;
 
+  // Forgets all requests.
+  void Clear() { requests_.clear(); }
+
   std::size_t num_requests() const { return requests_.size(); }
 
  private:

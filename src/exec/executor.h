@@ -22,8 +22,12 @@ class Executor {
   virtual Status InitKvCache(const KvCachePlan& plan) = 0;
 
   // Computes one step into `out`, whose memory is used again. A failure of one request stands in
-  // its row; a failed Status means that no later step can pass.
+  // its row; a failed Status means that no later step can pass before Reset.
   virtual Status Execute(const StepPlan& plan, StepResult& out) = 0;
+
+  // After a failed step: forgets every request and the content of the KV cache; what was loaded
+  // stays. On ok steps can pass again. kUnimplemented where that cannot be had.
+  virtual Status Reset();
 
   // Raw logits of every position of one sequence, for evaluation: `consume` gets one row of
   // [vocab] after another. Not while a step is under way. kUnimplemented where there is no model.

@@ -16,6 +16,7 @@ class InlineExecutor : public Executor {
   Status Execute(const StepPlan& plan, StepResult& out) override {
     return runner_->Execute(plan, out);
   }
+  Status Reset() override { return runner_->Reset(); }
   Status EvaluateLogits(
       std::span<const TokenId> ids,
       const std::function<void(std::int64_t row, std::span<const float>)>& consume) override {

@@ -119,6 +119,10 @@ class ThreadExecutor : public Executor {
     return DecodeResult(result_bytes_, out);
   }
 
+  Status Reset() override {
+    return worker_.Do([](Executor& executor) { return executor.Reset(); });
+  }
+
   Status EvaluateLogits(
       std::span<const TokenId> ids,
       const std::function<void(std::int64_t row, std::span<const float>)>& consume) override {

@@ -37,7 +37,8 @@ struct WriteKvArgs {
   std::int64_t rows;
   const std::int32_t* slots;  // [rows]: block * block_size + offset
 };
-// Stores rows, rounded to nearest even to the pages' type.
+// Stores rows, rounded to nearest even to the pages' type; what is too large for f16 becomes its
+// largest value, with its sign.
 using WriteKvFn = void (*)(const WriteKvArgs&);
 
 struct AttendArgs {

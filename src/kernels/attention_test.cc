@@ -1,6 +1,9 @@
 #include "kernels/attention.h"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "kernels/testing.h"
 
@@ -166,6 +169,38 @@ TEST(AttendKernel, LeavesQueriesThatSeeNothingOfAChunk) {
       ExpectSame({.rows = 32, .heads = 1, .first_end = first_end, .window = window});
       ExpectSame({.rows = 10, .heads = 3, .first_end = first_end, .window = window});
     }
+  }
+}
+
+// Activations of a model trained in bfloat16 may be larger than any half.
+TEST(WriteKvKernel, StoresTheLargestHalfForWhatIsTooLargeForOne) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> values = {65504.0F, 65519.0F,  65520.0F,  1e30F, INFINITY,
+                                     -1e30F,   -INFINITY, -65504.0F, 1.5F,  kNan};
+  const std::vector<std::uint16_t> wanted = {0x7BFF, 0x7BFF, 0x7BFF, 0x7BFF, 0x7BFF,
+                                             0xFBFF, 0xFBFF, 0xFBFF, 0x3E00, 0x7E00};
+  const auto dim = static_cast<std::int64_t>(values.size());
+  constexpr std::int64_t kBlock = 4;
+  std::vector<std::uint16_t> k(values.size() * kBlock);
+  std::vector<std::uint16_t> v(values.size() * kBlock);
+  const std::int32_t slot = 2;
+  TableUnderTest().write_kv[static_cast<int>(KvType::kF16)](
+      {.kv = {.k = reinterpret_cast<std::byte*>(k.data()),
+              .v = reinterpret_cast<std::byte*>(v.data()),
+              .k_block_stride = dim * kBlock,
+              .v_block_stride = dim * kBlock,
+              .block_size = kBlock,
+              .head_dim = dim,
+              .value_dim = dim},
+       .k = values.data(),
+       .v = values.data(),
+       .k_stride = dim,
+       .v_stride = dim,
+       .rows = 1,
+       .slots = &slot});
+  for (std::size_t d = 0; d < values.size(); ++d) {
+    EXPECT_EQ(k[d * kBlock + 2], wanted[d]) << values[d];
+    EXPECT_EQ(v[2 * values.size() + d], wanted[d]) << values[d];
   }
 }
 

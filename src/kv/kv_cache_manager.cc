@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -45,7 +46,8 @@ KvCacheManager::KvCacheManager(const KvCacheOptions& options)
     : options_(options),
       pool_(options.num_blocks, options.events),
       hasher_(options.hash_algo, options.block_size),
-      found_(options.spec.groups.size()) {
+      found_(options.spec.groups.size()),
+      num_used_(options.spec.groups.size()) {
   for (const KvGroupSpec& group : options.spec.groups) {
     switch (group.kind) {
       case AttentionKind::kFull:
@@ -91,9 +93,9 @@ bool KvCacheManager::Admit(const Admission& admission, RequestBlocks& request) {
   if (NumLacking(admission) > 0) return false;
   const auto room = static_cast<std::size_t>(BlocksFor(admission.max_tokens, block_size()));
   const auto num_now = static_cast<std::size_t>(BlocksFor(admission.num_tokens, block_size()));
-  for (const auto& found : found_) {
-    for (const BlockId id : found) {
-      if (id != kNullBlock) pool_.AddRef(id);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    for (const BlockId id : found_[g]) {
+      if (id != kNullBlock) AddRef(g, id);
     }
   }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -103,7 +105,7 @@ bool KvCacheManager::Admit(const Admission& admission, RequestBlocks& request) {
     table.ids.assign(found_[g].begin(), found_[g].end());
     table.num_released = 0;
     table.num_offered = static_cast<std::int32_t>(found_[g].size());
-    AppendNew(num_now - found_[g].size(), table.ids);
+    AppendNew(g, num_now - found_[g].size(), table.ids);
   }
   request.hashes.reserve(room);
   return true;
@@ -122,7 +124,7 @@ bool KvCacheManager::Grow(std::int32_t num_computed, std::int32_t num_tokens,
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     std::vector<BlockId>& ids = request.tables[g].ids;
     const std::size_t num_before = ids.size();
-    AppendNew(num_wanted - std::min(num_wanted, num_before), ids);
+    AppendNew(g, num_wanted - std::min(num_wanted, num_before), ids);
     new_blocks[g].insert(new_blocks[g].end(), ids.begin() + static_cast<std::ptrdiff_t>(num_before),
                          ids.end());
   }
@@ -166,8 +168,9 @@ void KvCacheManager::Free(RequestBlocks& request) {
   for (const BlockTable& table : request.tables)
     num_blocks = std::max(num_blocks, table.ids.size());
   for (std::size_t idx = num_blocks; idx-- > 0;) {
-    for (BlockTable& table : request.tables) {
-      if (idx < table.ids.size() && table.ids[idx] != kNullBlock) pool_.Release(table.ids[idx]);
+    for (std::size_t g = 0; g < request.tables.size(); ++g) {
+      const std::vector<BlockId>& ids = request.tables[g].ids;
+      if (idx < ids.size() && ids[idx] != kNullBlock) Release(g, ids[idx]);
     }
   }
   for (BlockTable& table : request.tables) {
@@ -219,8 +222,20 @@ std::int64_t KvCacheManager::NumLacking(const Admission& admission) const {
   return std::max<std::int64_t>(0, num_needed - pool_.num_free());
 }
 
-void KvCacheManager::AppendNew(std::size_t num_blocks, std::vector<BlockId>& ids) {
+void KvCacheManager::AppendNew(std::size_t group, std::size_t num_blocks,
+                               std::vector<BlockId>& ids) {
+  num_used_[group] += static_cast<std::int64_t>(num_blocks);
   for (; num_blocks > 0; --num_blocks) ids.push_back(pool_.Acquire());
+}
+
+void KvCacheManager::AddRef(std::size_t group, BlockId id) {
+  if (pool_.ref_count(id) == 0) ++num_used_[group];
+  pool_.AddRef(id);
+}
+
+void KvCacheManager::Release(std::size_t group, BlockId id) {
+  pool_.Release(id);
+  if (pool_.ref_count(id) == 0) --num_used_[group];
 }
 
 void KvCacheManager::ReleaseUnseen(std::int32_t num_computed, RequestBlocks& request) {
@@ -229,7 +244,7 @@ void KvCacheManager::ReleaseUnseen(std::int32_t num_computed, RequestBlocks& req
     const std::int32_t num_unseen = NumUnseenBlocks(groups_[g], num_computed);
     for (std::int32_t idx = num_unseen - 1; idx >= table.num_released; --idx) {
       BlockId& id = table.ids[static_cast<std::size_t>(idx)];
-      if (id != kNullBlock) pool_.Release(id);
+      if (id != kNullBlock) Release(g, id);
       id = kNullBlock;
     }
     table.num_released = std::max(table.num_released, num_unseen);
@@ -266,6 +281,9 @@ void KvCacheManager::CheckInvariants(std::span<const RequestBlocks* const> reque
         << "block " << id.value() << " has " << pool_.ref_count(id) << " references and " << count
         << " holders";
   }
+  QUIRE_CHECK(std::accumulate(num_used_.begin(), num_used_.end(), std::int64_t{0}) ==
+              pool_.num_used())
+      << "the groups' blocks do not add up";
   QUIRE_CHECK(static_cast<std::int64_t>(num_holders.size()) == pool_.num_used())
       << pool_.num_used() - static_cast<std::int64_t>(num_holders.size()) << " blocks are lost";
 }

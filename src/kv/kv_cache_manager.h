@@ -82,6 +82,10 @@ class KvCacheManager {
   bool ResetPrefixCache();
 
   const BlockPool& pool() const { return pool_; }
+  // Blocks that requests hold of a group, each once however many share it.
+  std::int64_t num_used(std::int32_t group) const {
+    return num_used_[static_cast<std::size_t>(group)];
+  }
   std::int32_t num_groups() const { return static_cast<std::int32_t>(groups_.size()); }
   std::int32_t block_size() const { return options_.block_size; }
 
@@ -98,7 +102,9 @@ class KvCacheManager {
   bool MayShare(const RequestBlocks& request) const {
     return options_.enable_prefix_caching || request.is_in_family;
   }
-  void AppendNew(std::size_t num_blocks, std::vector<BlockId>& ids);
+  void AppendNew(std::size_t group, std::size_t num_blocks, std::vector<BlockId>& ids);
+  void AddRef(std::size_t group, BlockId id);
+  void Release(std::size_t group, BlockId id);
   void ReleaseUnseen(std::int32_t num_computed, RequestBlocks& request);
   void StoreEvent(std::span<const TokenId> tokens, const RequestBlocks& request, std::int32_t begin,
                   std::int32_t end, std::int32_t group) const;
@@ -108,6 +114,7 @@ class KvCacheManager {
   BlockPool pool_;
   PrefixHasher hasher_;
   std::vector<std::vector<BlockId>> found_;  // FindPrefix's blocks, one list a group
+  std::vector<std::int64_t> num_used_;       // one a group
 };
 
 }  // namespace quire

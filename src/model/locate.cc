@@ -16,8 +16,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kGguf = ".gguf";
 constexpr std::string_view kRepoPrefix = "models--";
+constexpr std::string_view kNoHome =
+    "there is no home folder to look for models in; set HOME or QUIRE_CACHE";
 constexpr std::size_t kMaxRefBytes = 256;
-constexpr std::size_t kMaxEntries = 10'000;  // of a folder that are looked at
+constexpr std::size_t kLeastAbbreviation = 3;  // bytes that say which name is meant
+constexpr std::size_t kMaxEntries = 10'000;    // of a folder that are looked at
 
 bool IsFolder(const fs::path& path) {
   std::error_code error;
@@ -46,14 +49,17 @@ std::string WithoutGguf(std::string name) {
   return name;
 }
 
+// Empty where the environment names no place; so with the next one.
 fs::path ModelCache(const ModelPlaces& places) {
   if (!places.quire_cache.empty()) return fs::path(places.quire_cache) / "models";
+  if (places.home.empty()) return {};
   return fs::path(places.home) / ".cache/quire/models";
 }
 
 fs::path HubCache(const ModelPlaces& places) {
   if (!places.hf_hub_cache.empty()) return places.hf_hub_cache;
   if (!places.hf_home.empty()) return fs::path(places.hf_home) / "hub";
+  if (places.home.empty()) return {};
   return fs::path(places.home) / ".cache/huggingface/hub";
 }
 
@@ -172,6 +178,25 @@ std::vector<std::string> Siblings(const std::string& model) {
   return paths;
 }
 
+std::string Lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
+  return text;
+}
+
+// The shortest name that holds `model`, whatever the case: "smollm2" for a long file name.
+std::optional<std::string> AbbreviatedName(const std::string& model,
+                                           const std::vector<std::string>& names) {
+  const std::string wanted = Lower(model);
+  std::optional<std::string> best;
+  for (const std::string& name : names) {
+    const bool holds = Lower(name).find(wanted) != std::string::npos;
+    if (holds && (!best || name.size() < best->size())) best = name;
+  }
+  return best;
+}
+
 Status NoSuchModel(const std::string& model, const ModelPlaces& places) {
   std::error_code error;
   if (fs::exists(model, error)) {
@@ -179,16 +204,26 @@ Status NoSuchModel(const std::string& model, const ModelPlaces& places) {
   }
   const bool is_path = model.starts_with('/') || model.starts_with('.') || model.starts_with('~') ||
                        model.ends_with(kGguf);
-  std::optional<std::string> nearest = NearestName(WithoutGguf(model), KnownNames(places));
+  const std::vector<std::string> names = KnownNames(places);
+  std::optional<std::string> nearest = NearestName(WithoutGguf(model), names);
+  if (!nearest && !is_path && model.size() >= kLeastAbbreviation) {
+    nearest = AbbreviatedName(model, names);
+  }
   if (!nearest) nearest = NearestName(model, Siblings(model));
   const std::string hint = nearest ? StrCat("; did you mean ", Printable(*nearest), "?") : "";
   const std::string shown = Printable(model, 200);
   if (is_path) return NotFound(StrCat(shown, ": no such file or folder", hint));
-  return NotFound(StrCat(shown, ": no such file or folder, and no model of this name in ",
-                         ModelCache(places).string(), " or ", HubCache(places).string(), hint));
+  std::string where;
+  for (const fs::path& cache : {ModelCache(places), HubCache(places)}) {
+    if (!cache.empty()) where += StrCat(where.empty() ? " in " : " or ", cache.string());
+  }
+  if (where.empty()) where = StrCat("; ", kNoHome);
+  return NotFound(
+      StrCat(shown, ": no such file or folder, and no model of this name", where, hint));
 }
 
 Result<std::string> DefaultModel(const ModelPlaces& places) {
+  if (ModelCache(places).empty()) return NotFound(StrCat("no model is named; ", kNoHome));
   const fs::path path = ModelCache(places) / kDefaultModelFile;
   if (IsFile(path)) return path.string();
   return NotFound(StrCat("no model is named and the default one is not at ", path.string(),
@@ -201,12 +236,15 @@ Result<std::string> LocateModel(const std::string& model, const ModelPlaces& pla
   if (model.empty()) return DefaultModel(places);
   if (IsFile(model) || IsFolder(model)) return ModelAtPath(model);
   if (!IsName(model)) return NoSuchModel(model, places);
-  const fs::path cached = ModelCache(places) / model;
-  const fs::path with_suffix = cached.string() + std::string(kGguf);
-  if (IsFile(with_suffix)) return with_suffix.string();
-  if (IsFile(cached) || IsFolder(cached)) return ModelAtPath(cached);
-  const fs::path repo = HubCache(places) / RepoFolder(model);
-  if (IsFolder(repo)) {
+  if (const fs::path cache = ModelCache(places); !cache.empty()) {
+    const fs::path cached = cache / model;
+    const fs::path with_suffix = cached.string() + std::string(kGguf);
+    if (IsFile(with_suffix)) return with_suffix.string();
+    if (IsFile(cached) || IsFolder(cached)) return ModelAtPath(cached);
+  }
+  const fs::path hub = HubCache(places);
+  const fs::path repo = hub / RepoFolder(model);
+  if (!hub.empty() && IsFolder(repo)) {
     const std::optional<fs::path> snapshot = Snapshot(repo);
     if (snapshot) return ModelInFolder(*snapshot);
     return NotFound(StrCat(Printable(model), ": ", repo.string(), " has no snapshot"));

@@ -106,6 +106,22 @@ TEST(LocateModel, SaysWhereItLookedAndWhatIsNearest) {
               AllOf(HasSubstr("no such file"), HasSubstr(".cache/quire/models")));
 }
 
+TEST(LocateModel, SuggestsTheModelThatAShortFormMeans) {
+  TempFolder home;
+  home.Write(".cache/quire/models/SmolLM2-135M-Instruct.Q4_1.gguf", "");
+  home.Write(".cache/quire/models/SmolLM2-135M-Instruct.Q4_1.copy.gguf", "");
+  const ModelPlaces places{.home = home.Path()};
+  EXPECT_THAT(Locate("smollm2", places), HasSubstr("did you mean SmolLM2-135M-Instruct.Q4_1?"));
+  EXPECT_THAT(Locate("q4", places), Not(HasSubstr("did you mean")));
+}
+
+TEST(LocateModel, SaysThatThereIsNoHomeFolder) {
+  EXPECT_THAT(Locate("", {}), HasSubstr("set HOME or QUIRE_CACHE"));
+  EXPECT_THAT(Locate("some-model", {}),
+              AllOf(HasSubstr("no such file"), HasSubstr("set HOME or QUIRE_CACHE"),
+                    Not(HasSubstr(".cache"))));
+}
+
 TEST(LocateModel, SuggestsAFileBesideAMistypedPath) {
   TempFolder folder;
   folder.Write("model-q4.gguf", "");

@@ -159,15 +159,13 @@ TEST(ModelConfig, ReadsEveryFieldOfLlama3AndYarn) {
   EXPECT_EQ(yarn.rope.attention_factor, 1.25);
   EXPECT_FALSE(yarn.rope.truncate);
   EXPECT_EQ(yarn.max_positions, 256);
-  // Without a factor yarn stretches the original length to the declared one.
-  EXPECT_EQ(MustRead(R"({"rope_scaling": {"rope_type": "yarn",
-      "original_max_position_embeddings": 32}})")
-                .rope.factor,
-            4.0);
 }
 
 TEST(ModelConfig, RefusesSenselessRopeScaling) {
   EXPECT_THAT(ErrorOf(R"({"rope_scaling": {"rope_type": "linear"}})"), HasSubstr("factor"));
+  EXPECT_THAT(ErrorOf(R"({"rope_scaling": {"rope_type": "yarn",
+      "original_max_position_embeddings": 32}})"),
+              HasSubstr("rope scaling: factor: must be there"));
   EXPECT_THAT(ErrorOf(R"({"rope_scaling": {"rope_type": "linear", "factor": -1}})"),
               HasSubstr("factor"));
   EXPECT_THAT(ErrorOf(R"({"rope_scaling": {"rope_type": "llama3", "factor": 8,

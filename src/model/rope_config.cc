@@ -95,13 +95,7 @@ Status ReadFactor(const Json& config, const Json& rope, const ModelConfig& model
       out.original_max_positions,
       ReadIntOr(holder, "original_max_position_embeddings", model.max_positions, kPositions));
   const Json* factor = rope.Find("factor");
-  if (factor == nullptr || factor->is_null()) {
-    // yarn without a factor means: from the original to the declared length.
-    if (out.scaling != RopeScaling::kYarn) return InvalidArgument("factor: must be there");
-    out.factor =
-        static_cast<double>(model.max_positions) / static_cast<double>(out.original_max_positions);
-    return {};
-  }
+  if (factor == nullptr || factor->is_null()) return InvalidArgument("factor: must be there");
   QUIRE_ASSIGN_OR_RETURN(out.factor, ReadPositiveOr(rope, "factor", 1.0, kMaxFactor));
   return {};
 }

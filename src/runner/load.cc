@@ -1,10 +1,13 @@
 // From a path to a model that is ready to compute.
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
+#include "base/strings.h"
 #include "runner/runner_state.h"
 
 namespace quire {
@@ -40,10 +43,22 @@ ModelFacts CollectFacts(const EngineConfig& config, const Checkpoint& checkpoint
   return facts;
 }
 
+// More threads than this a processor only stand in each other's way.
+constexpr int kMaxThreadsPerProcessor = 16;
+
+Status CheckThreads(const ParallelOptions& parallel) {
+  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int most = processors * kMaxThreadsPerProcessor;
+  if (parallel.threads <= most) return {};
+  return InvalidArgument(StrCat("threads: must be at most ", most, " on this machine of ",
+                                processors, " processors, got ", parallel.threads));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& config,
                                                        const LoadProgress& progress) {
+  QUIRE_RETURN_IF_ERROR(CheckThreads(config.parallel));
   auto state = std::make_unique<State>();
   QUIRE_ASSIGN_OR_RETURN(const kernels::CpuIsa isa, kernels::ChooseIsa(WishedIsa()));
   state->table = kernels::MakeTable(isa);

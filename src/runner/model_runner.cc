@@ -41,6 +41,16 @@ Status ModelRunner::InitKvCache(const KvCachePlan& plan) {
   return state.AllocateLogits(std::min(plan.max_rows, std::max(plan.max_requests, kMinLogitRows)));
 }
 
+Status ModelRunner::Reset() {
+  State& state = *state_;
+  if (state.batch == nullptr) {
+    return Status(Code::kFailedPrecondition, "KV cache: not set up before it is reset");
+  }
+  state.pages = PagedKvCache();  // first, so that two never stand in memory at once
+  state.batch.reset();
+  return InitKvCache(state.kv_plan);
+}
+
 Status ModelRunner::Execute(const StepPlan& plan, StepResult& out) {
   State& state = *state_;
   if (state.batch == nullptr) {

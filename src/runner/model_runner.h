@@ -34,6 +34,9 @@ class ModelRunner {
   // rank cannot go on.
   Status Execute(const StepPlan& plan, StepResult& out);
 
+  // Forgets every request and the content of the KV cache; the model stays loaded.
+  Status Reset();
+
   // Raw logits of all rows of one sequence, computed alone with fresh KV: [ids, vocab], for
   // evaluation. `consume` gets one row after another.
   Status EvaluateLogits(

@@ -17,6 +17,7 @@ const StepPlan& Scheduler::Schedule() {
   thread_.Check();
   QUIRE_CHECK(scheduled_.empty()) << "the last plan's result was not given to Update";
   builder_.Begin();
+  prefills_.clear();
   if (!is_paused_) FillPlan();
   const StepPlan& plan = builder_.Finish();
   if (config_.constraint != nullptr) config_.constraint->FillMasks(builder_.finished_plan());
@@ -173,6 +174,9 @@ void Scheduler::AddNewRequestData(const RequestState& state) {
 
 // Books `num_new` tokens, for which there are blocks, to the request and writes its row.
 void Scheduler::FillRow(std::int32_t num_new, RequestState& state, ScheduledRow& row) {
+  if (state.num_generated() == 0 || state.num_computed + 1 < state.num_tokens()) {
+    prefills_.push_back({.id = state.request.id, .num_tokens = num_new});
+  }
   row.num_computed_tokens = state.num_computed;
   row.num_new_tokens = num_new;
   state.num_computed += num_new;

@@ -205,6 +205,10 @@ SchedulerStats Scheduler::stats() const {
   stats.num_waiting = static_cast<std::int64_t>(waiting_.size());
   stats.num_used_blocks = kv_->pool().num_used();
   stats.num_total_blocks = kv_->pool().num_total();
+  const auto num_groups = std::min<std::int32_t>(kv_->num_groups(), SchedulerStats::kMaxGroups);
+  for (std::int32_t g = 0; g < num_groups; ++g) {
+    stats.num_used_by_group[static_cast<std::size_t>(g)] = kv_->num_used(g);
+  }
   return stats;
 }
 

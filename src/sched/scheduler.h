@@ -1,6 +1,7 @@
 // Decides what each step computes: queues, token budget, KV blocks, preemption.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -39,13 +40,23 @@ struct SchedulerConfig {
   TokenConstraint* constraint = nullptr;  // of requests with a grammar; may be null, likewise
 };
 
+// A request's part of a step in which tokens are computed that its answer does not yet go on from:
+// its prompt, or after a preemption what it had generated.
+struct PrefillPart {
+  RequestId id;
+  std::int32_t num_tokens = 0;
+};
+
 struct SchedulerStats {
+  static constexpr std::size_t kMaxGroups = 16;  // whose blocks are told apart
+
   std::int64_t num_running = 0;
   std::int64_t num_waiting = 0;
   std::int64_t num_used_blocks = 0;
   std::int64_t num_total_blocks = 0;  // without the null block
-  std::int64_t prefix_queries = 0;    // tokens looked up, at each request's first admission
-  std::int64_t prefix_hits = 0;       // tokens found
+  std::array<std::int64_t, kMaxGroups> num_used_by_group{};
+  std::int64_t prefix_queries = 0;  // tokens looked up, at each request's first admission
+  std::int64_t prefix_hits = 0;     // tokens found
   std::int64_t num_preemptions = 0;
   double kv_cache_usage() const {
     return num_total_blocks == 0
@@ -103,6 +114,9 @@ class Scheduler {
   // max_model_len), frees finished requests' blocks, and returns one output a request that got
   // something. The span stays valid until the next call.
   std::span<const EngineCoreOutput> Update(const StepResult& result);
+
+  // Of the last plan.
+  std::span<const PrefillPart> prefills() const { return prefills_; }
 
   // Outputs that came about without a step (aborts of requests that were waiting).
   std::vector<EngineCoreOutput> TakeOutputs();
@@ -167,6 +181,7 @@ class Scheduler {
   std::vector<RequestState*> running_;
   PlanBuilder builder_;
   std::vector<RequestState*> scheduled_;  // the requests of the plan's rows, until Update
+  std::vector<PrefillPart> prefills_;     // of the plan
   std::int32_t num_partial_ = 0;          // running requests in the middle of their prefill
   std::int32_t num_long_partial_ = 0;     // of those, longer than the threshold
   bool is_paused_ = false;

@@ -11,8 +11,8 @@
 #include "server/api_error.h"
 #include "server/chat_job.h"
 #include "server/common_request.h"
-#include "server/generation.h"
 #include "server/messages_request.h"
+#include "server/prompt_run.h"
 
 namespace quire {
 namespace {
@@ -21,6 +21,11 @@ Status SetSampling(const MessagesRequest& request, SamplingParams& sampling) {
   if (!request.max_tokens) return InvalidArgument("max_tokens: is required");
   sampling.max_tokens = request.max_tokens;
   sampling.stop = request.stop_sequences;
+  for (const std::string& stop : sampling.stop) {
+    if (stop.empty()) {
+      return InvalidArgument("stop_sequences: must not hold an empty string");
+    }
+  }
   if (request.temperature) sampling.temperature = *request.temperature;
   if (request.top_k) sampling.top_k = *request.top_k;
   if (request.top_p) sampling.top_p = *request.top_p;
@@ -53,9 +58,9 @@ Status HandleMessages(ApiCall call, Json body) {
   inputs.push_back(ChatInput(call.state, std::move(chat.prompt), job, InputOf(common, sampling)));
   const std::string id = job.head.id;
   const std::shared_ptr<HttpReply> reply = call.reply;
-  const GenerationPlace place{call.engine, &call.state.live_ids, reply.get()};
-  Generation::Start(place, id, std::move(inputs),
-                    MakeAnthropicListener(std::move(call), std::move(job), delivery.is_stream));
+  const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
+  PromptRun::Start(place, id, std::move(inputs),
+                   MakeAnthropicListener(std::move(call), std::move(job), delivery.is_stream));
   return {};
 }
 

@@ -228,8 +228,7 @@ class AnthropicListener : public ChatListener {
 
 }  // namespace
 
-std::unique_ptr<GenerationListener> MakeAnthropicListener(ApiCall call, ChatJob job,
-                                                          bool is_stream) {
+std::unique_ptr<PromptListener> MakeAnthropicListener(ApiCall call, ChatJob job, bool is_stream) {
   return std::make_unique<AnthropicListener>(std::move(call), std::move(job), is_stream);
 }
 

@@ -4,11 +4,10 @@
 #include <memory>
 
 #include "server/chat_job.h"
-#include "server/generation.h"
+#include "server/prompt_run.h"
 
 namespace quire {
 
-std::unique_ptr<GenerationListener> MakeAnthropicListener(ApiCall call, ChatJob job,
-                                                          bool is_stream);
+std::unique_ptr<PromptListener> MakeAnthropicListener(ApiCall call, ChatJob job, bool is_stream);
 
 }  // namespace quire

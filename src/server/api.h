@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "engine/async_engine.h"
+#include "formats/json.h"
 #include "server/http.h"
 
 namespace quire {
@@ -21,6 +22,7 @@ struct ApiOptions {
   std::string chat_template;                          // the text itself; empty: the model's own
   std::string chat_template_content_format = "auto";  // auto, string, openai
   bool trust_request_chat_template = false;
+  Json default_chat_template_kwargs;  // an object or null; a request's own go on top
   std::string response_role = "assistant";
   std::string tool_call_parser = "auto";  // a name of FindToolFormat; empty: none
   bool exclude_tools_when_tool_choice_none = false;
@@ -31,7 +33,6 @@ struct ApiOptions {
   bool enable_force_include_usage = false;
   bool enable_docs = true;      // /docs and /openapi.json
   bool allow_priority = false;  // the scheduling policy is `priority`
-  int max_logprobs = 20;        // -1: no bound
   std::size_t max_body_bytes = std::size_t{64} << 20;
   std::size_t max_stored_responses = 1000;  // of /v1/responses
   std::size_t max_stored_response_bytes = std::size_t{64} << 20;

@@ -11,7 +11,7 @@
 #include "server/answer_parser.h"
 #include "server/api_state.h"
 #include "server/chat_templates.h"
-#include "server/generation.h"
+#include "server/prompt_run.h"
 #include "server/reply_parts.h"
 #include "server/tool_plan.h"
 
@@ -45,7 +45,7 @@ std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& j
 bool NeedsSpecialTokens(const ApiState& state, const ToolPlan& tools);
 
 // Splits answers into reasoning, content and calls, and counts tokens; a dialect writes them down.
-class ChatListener : public GenerationListener {
+class ChatListener : public PromptListener {
  public:
   ChatListener(const ApiState& state, ChatJob job, std::size_t num_choices);
 

@@ -370,8 +370,7 @@ class StreamedChat : public ChatListener {
 
 }  // namespace
 
-std::unique_ptr<GenerationListener> MakeChatListener(ApiCall call, ChatJob job,
-                                                     ChatAnswerShape shape) {
+std::unique_ptr<PromptListener> MakeChatListener(ApiCall call, ChatJob job, ChatAnswerShape shape) {
   if (shape.delivery.is_stream) {
     return std::make_unique<StreamedChat>(std::move(call), std::move(job), std::move(shape));
   }

@@ -17,7 +17,6 @@ struct ChatAnswerShape {
   std::size_t num_choices = 1;
 };
 
-std::unique_ptr<GenerationListener> MakeChatListener(ApiCall call, ChatJob job,
-                                                     ChatAnswerShape shape);
+std::unique_ptr<PromptListener> MakeChatListener(ApiCall call, ChatJob job, ChatAnswerShape shape);
 
 }  // namespace quire

@@ -22,6 +22,12 @@ Result<ChatTemplates> ChatTemplates::Load(const ApiOptions& options, const Token
   }
   templates.content_format_ = format;
   templates.trusts_requests_ = options.trust_request_chat_template;
+  if (const Json& kwargs = options.default_chat_template_kwargs; kwargs.is_object()) {
+    templates.default_kwargs_ = kwargs.object();
+  } else if (!kwargs.is_null()) {
+    return InvalidArgument(
+        StrCat("default-chat-template-kwargs: must be an object, got ", kwargs.kind()));
+  }
   if (tokenizer == nullptr) return templates;
   for (const auto& [name, text] : tokenizer->template_tokens()) {
     templates.tokens_.emplace_back(name, Json(text));
@@ -87,8 +93,13 @@ Result<std::string> ChatTemplates::RenderWith(const ChatTemplate& chat_template,
   inputs.add_generation_prompt = prompt.add_generation_prompt;
   inputs.continue_final_message = prompt.continue_final_message;
   inputs.variables = tokens_;
+  inputs.variables.insert(inputs.variables.end(), default_kwargs_.begin(), default_kwargs_.end());
   if (prompt.reasoning_effort) {
     inputs.variables.emplace_back("reasoning_effort", Json(*prompt.reasoning_effort));
+  }
+  if (!prompt.kwargs.is_null() && !prompt.kwargs.is_object()) {
+    return InvalidArgument(
+        StrCat("chat_template_kwargs: must be an object, got ", prompt.kwargs.kind()));
   }
   if (prompt.kwargs.is_object()) {
     for (auto& [name, value] : prompt.kwargs.object()) {

@@ -50,6 +50,7 @@ class ChatTemplates {
   std::shared_ptr<const ChatTemplate> default_;
   std::shared_ptr<const ChatTemplate> tool_use_;  // where the model has one of its own for tools
   std::vector<std::pair<std::string, Json>> tokens_;  // bos_token, …
+  std::vector<std::pair<std::string, Json>> default_kwargs_;
   std::string content_format_ = "auto";
   bool trusts_requests_ = false;
 };

@@ -1,6 +1,7 @@
 #include "server/common_request.h"
 
 #include "base/strings.h"
+#include "server/beam_run.h"
 #include "server/constraint.h"
 
 namespace quire {
@@ -65,13 +66,11 @@ Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams&
   if (delivery.is_stream && sampling.prompt_logprobs) {
     return InvalidArgument("prompt_logprobs: cannot be had with stream: true");
   }
-  if (common.use_beam_search) {
-    return InvalidArgument("use_beam_search: is not served here; leave it out");
-  }
   delivery.return_token_ids = common.return_token_ids.value_or(false);
   delivery.tokens_as_ids =
       common.return_tokens_as_token_ids.value_or(options.return_tokens_as_token_ids);
   QUIRE_ASSIGN_OR_RETURN(sampling.structured_outputs, ReadConstraint(common.constraint));
+  QUIRE_RETURN_IF_ERROR(CheckBeamSearch(common, sampling));
   sampling.output_kind = delivery.is_stream ? OutputKind::kDelta : OutputKind::kFinalOnly;
   return delivery;
 }

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "formats/json.h"
+#include "metrics/registry.h"
 #include "server/api_error.h"
 #include "server/http_target.h"
 
@@ -30,6 +31,9 @@ HttpHandler Health(const ControlSources& sources) {
     if (sources.is_draining())
       return reply->Send(ErrorResponse(503, "the server is shutting down"));
     if (engine == nullptr) return reply->Send(ErrorResponse(503, "no engine is running"));
+    if (!engine->is_healthy()) {
+      return reply->Send(ErrorResponse(503, "the engine has failed or starts again"));
+    }
     if (engine->is_paused()) return reply->Send(ErrorResponse(503, "the engine is paused"));
     reply->Send(Empty());
   };
@@ -141,8 +145,8 @@ std::vector<Route> ControlRoutes(const ControlSources& sources) {
   if (sources.metrics) {
     routes.push_back({"GET", "/metrics", sources.metrics_need_key ? Access::kKey : Access::kOpen,
                       [metrics = sources.metrics](const Request&, const Reply& reply) {
-                        reply->Send({.content_type = "text/plain; version=0.0.4; charset=utf-8",
-                                     .body = metrics()});
+                        reply->Send(
+                            {.content_type = std::string(kMetricsContentType), .body = metrics()});
                       }});
   }
   AddAdminRoutes(sources.engine, routes);

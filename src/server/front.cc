@@ -8,6 +8,16 @@
 
 namespace quire {
 
+namespace {
+
+HttpResponse Unauthorized(std::string_view message) {
+  HttpResponse response = ErrorResponse(401, message);
+  response.headers.push_back({"WWW-Authenticate", "Bearer"});
+  return response;
+}
+
+}  // namespace
+
 HttpFront::HttpFront(FrontOptions options) : options_(std::move(options)), cors_(options_.cors) {}
 
 void HttpFront::SetRoutes(std::vector<Route> routes) {
@@ -68,11 +78,11 @@ void HttpFront::Handle(std::shared_ptr<const HttpRequest> request,
 void HttpFront::Answer(const Route& route, std::shared_ptr<const HttpRequest> request,
                        std::shared_ptr<HttpReply> reply) const {
   if (route.access == Access::kAdmin && !options_.admin_keys.Admits(*request)) {
-    return reply->Send(ErrorResponse(401, "this route needs the admin key"));
+    return reply->Send(Unauthorized("this route needs the admin key"));
   }
   if (route.access == Access::kKey && !options_.keys.empty() && !options_.keys.Admits(*request) &&
       !options_.admin_keys.Admits(*request)) {
-    return reply->Send(ErrorResponse(401, "a valid API key is needed: Authorization: Bearer KEY"));
+    return reply->Send(Unauthorized("a valid API key is needed: Authorization: Bearer KEY"));
   }
   const bool starts_work = route.method == "POST" && route.access == Access::kKey;
   if (starts_work && is_draining()) {

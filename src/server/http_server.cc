@@ -31,6 +31,8 @@ namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
 constexpr std::size_t kReadBuffer = std::size_t{64} << 10;
+// What the system keeps for a client that does not read; by itself it would go up to megabytes.
+constexpr int kSystemSendBuffer = 128 << 10;
 constexpr int kAcceptsAtOnce = 64;  // before other work has its turn
 // Deadlines are kept to this grain, so that a timer does not fire for each connection by itself.
 constexpr std::chrono::milliseconds kGrain{100};
@@ -245,6 +247,7 @@ struct HttpServer::State {
 void HttpServer::State::Admit(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // fails where there is no TCP
+  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSystemSendBuffer, sizeof kSystemSendBuffer);
   const bool is_full =
       options.max_connections > 0 &&
       service.num_connections.load(std::memory_order_relaxed) >= options.max_connections;

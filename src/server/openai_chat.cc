@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "server/beam_run.h"
 #include "server/chat_job.h"
 #include "server/chat_listeners.h"
 #include "server/common_request.h"
@@ -18,7 +19,12 @@ Status ReadCounts(ChatRequest& request) {
     return InvalidArgument("top_logprobs: needs logprobs: true");
   }
   if (request.logprobs.value_or(false)) request.sampling.logprobs = top;
-  if (request.max_completion_tokens) request.sampling.max_tokens = request.max_completion_tokens;
+  if (!request.max_completion_tokens) return {};
+  if (*request.max_completion_tokens < 1) {
+    return InvalidArgument(
+        StrCat("max_completion_tokens: must be at least 1, got ", *request.max_completion_tokens));
+  }
+  request.sampling.max_tokens = request.max_completion_tokens;
   return {};
 }
 
@@ -79,9 +85,9 @@ Status HandleChat(ApiCall call, Json body) {
                              InputOf(request.common, request.sampling)));
   const std::string id = job.head.id;
   const std::shared_ptr<HttpReply> reply = call.reply;
-  const GenerationPlace place{call.engine, &call.state.live_ids, reply.get()};
-  Generation::Start(place, id, std::move(inputs),
-                    MakeChatListener(std::move(call), std::move(job), std::move(shape)));
+  const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
+  StartPrompts(place, request.common, id, std::move(inputs),
+               MakeChatListener(std::move(call), std::move(job), std::move(shape)));
   return {};
 }
 

@@ -9,10 +9,10 @@
 
 #include "base/strings.h"
 #include "server/api_error.h"
+#include "server/beam_run.h"
 #include "server/common_request.h"
 #include "server/completion_prompts.h"
 #include "server/completion_request.h"
-#include "server/generation.h"
 #include "server/json_text.h"
 #include "server/logprob_text.h"
 #include "server/reply_parts.h"
@@ -66,7 +66,7 @@ void AppendEnd(std::string& out, const Job& job, const CompletionOutput& answer)
 }
 
 // One answer with everything in it.
-class GatheredCompletion : public GenerationListener {
+class GatheredCompletion : public PromptListener {
  public:
   GatheredCompletion(ApiCall call, Job job, std::size_t num_prompts)
       : call_(std::move(call)), job_(std::move(job)), outputs_(num_prompts) {}
@@ -172,7 +172,7 @@ class GatheredCompletion : public GenerationListener {
 };
 
 // The answer in chunks, one write for all that one step brought to a prompt.
-class StreamedCompletion : public GenerationListener {
+class StreamedCompletion : public PromptListener {
  public:
   StreamedCompletion(ApiCall call, Job job, std::size_t num_prompts)
       : job_(std::move(job)), stream_(call.reply, std::move(call.warnings)) {
@@ -337,6 +337,9 @@ Status SetEcho(CompletionRequest& request, Job& job) {
 
 Status SetBestOf(CompletionRequest& request, const Job& job) {
   if (!request.best_of || *request.best_of == request.sampling.n) return {};
+  if (request.common.use_beam_search) {
+    return InvalidArgument("best_of: excludes use_beam_search");
+  }
   if (*request.best_of < request.sampling.n || *request.best_of > kMaxOutputs) {
     return InvalidArgument(StrCat("best_of: must be in [n, ", kMaxOutputs, "], n is ",
                                   request.sampling.n, ", got ", *request.best_of));
@@ -399,14 +402,14 @@ Status HandleCompletion(ApiCall call, Json body) {
   const std::string id = job.head.id;
   const std::size_t num_prompts = inputs.size();
   const std::shared_ptr<HttpReply> reply = call.reply;
-  const GenerationPlace place{call.engine, &call.state.live_ids, reply.get()};
-  std::unique_ptr<GenerationListener> listener;
+  const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
+  std::unique_ptr<PromptListener> listener;
   if (job.delivery.is_stream) {
     listener = std::make_unique<StreamedCompletion>(std::move(call), std::move(job), num_prompts);
   } else {
     listener = std::make_unique<GatheredCompletion>(std::move(call), std::move(job), num_prompts);
   }
-  Generation::Start(place, id, std::move(inputs), std::move(listener));
+  StartPrompts(place, request.common, id, std::move(inputs), std::move(listener));
   return {};
 }
 

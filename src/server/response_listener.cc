@@ -366,8 +366,8 @@ std::string ResponseBody(const ResponseShape& shape, const ReplyHead& head,
   return out;
 }
 
-std::unique_ptr<GenerationListener> MakeResponseListener(ApiCall call, ChatJob job,
-                                                         ResponseShape shape) {
+std::unique_ptr<PromptListener> MakeResponseListener(ApiCall call, ChatJob job,
+                                                     ResponseShape shape) {
   return std::make_unique<ResponseListener>(std::move(call), std::move(job), std::move(shape));
 }
 

@@ -8,7 +8,7 @@
 
 #include "formats/json.h"
 #include "server/chat_job.h"
-#include "server/generation.h"
+#include "server/prompt_run.h"
 
 namespace quire {
 
@@ -27,7 +27,7 @@ struct ResponseShape {
 std::string ResponseBody(const ResponseShape& shape, const ReplyHead& head,
                          std::string_view status);
 
-std::unique_ptr<GenerationListener> MakeResponseListener(ApiCall call, ChatJob job,
-                                                         ResponseShape shape);
+std::unique_ptr<PromptListener> MakeResponseListener(ApiCall call, ChatJob job,
+                                                     ResponseShape shape);
 
 }  // namespace quire

@@ -51,11 +51,10 @@ bool ResponseStore::Complete(const std::string& id, StoredResponse response) {
   return true;
 }
 
-void ResponseStore::NoteGeneration(const std::string& id,
-                                   const std::shared_ptr<Generation>& generation) {
+void ResponseStore::NoteRun(const std::string& id, const std::shared_ptr<PromptRun>& run) {
   MutexLock lock(mutex_);
   const auto found = by_id_.find(id);
-  if (found != by_id_.end()) found->second->response.generation = generation;
+  if (found != by_id_.end()) found->second->response.run = run;
 }
 
 std::optional<StoredResponse> ResponseStore::Find(const std::string& id) {

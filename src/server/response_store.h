@@ -13,12 +13,12 @@
 
 namespace quire {
 
-class Generation;
+class PromptRun;
 
 struct StoredResponse {
   std::string body;                      // the response object as JSON
   std::shared_ptr<const Json> messages;  // the chat up to and with the answer; null while it runs
-  std::weak_ptr<Generation> generation;  // of one that runs
+  std::weak_ptr<PromptRun> run;          // of one that runs
   bool is_running = false;
 };
 
@@ -31,8 +31,7 @@ class ResponseStore {
   void Put(const std::string& id, StoredResponse response) QUIRE_EXCLUDES(mutex_);
   // Replaces one that runs; false where it does not run any more, or is gone.
   bool Complete(const std::string& id, StoredResponse response) QUIRE_EXCLUDES(mutex_);
-  void NoteGeneration(const std::string& id, const std::shared_ptr<Generation>& generation)
-      QUIRE_EXCLUDES(mutex_);
+  void NoteRun(const std::string& id, const std::shared_ptr<PromptRun>& run) QUIRE_EXCLUDES(mutex_);
   std::optional<StoredResponse> Find(const std::string& id) QUIRE_EXCLUDES(mutex_);
 
  private:

@@ -8,8 +8,8 @@
 #include "server/api_error.h"
 #include "server/chat_job.h"
 #include "server/common_request.h"
-#include "server/generation.h"
 #include "server/json_text.h"
+#include "server/prompt_run.h"
 #include "server/response_listener.h"
 #include "server/responses_input.h"
 #include "server/responses_request.h"
@@ -78,6 +78,10 @@ std::string EchoOf(const ResponsesRequest& request) {
 
 // Fields that chats have under other names.
 Status Translate(ResponsesRequest& request, bool& has_logprobs) {
+  if (request.max_output_tokens && *request.max_output_tokens < 1) {
+    return InvalidArgument(
+        StrCat("max_output_tokens: must be at least 1, got ", *request.max_output_tokens));
+  }
   request.sampling.max_tokens = request.max_output_tokens;
   QUIRE_ASSIGN_OR_RETURN(has_logprobs, WantsLogprobs(request.include.value));
   if (has_logprobs) request.sampling.logprobs = request.top_logprobs.value_or(0);
@@ -156,8 +160,8 @@ Status HandleResponse(ApiCall call, Json body) {
   shape.messages = Json(std::move(messages));
 
   const std::shared_ptr<HttpReply> reply = call.reply;
-  const GenerationPlace place{call.engine, &call.state.live_ids,
-                              shape.is_background ? nullptr : reply.get()};
+  const PromptPlace place{call.engine, &call.state.live_ids,
+                          shape.is_background ? nullptr : reply.get()};
   ApiState& state = call.state;
   const std::string id = shape.id;
   const bool is_background = shape.is_background;
@@ -166,10 +170,10 @@ Status HandleResponse(ApiCall call, Json body) {
     state.responses->Put(id, {.body = first, .is_running = true});
     SendJson(call, std::move(first));
   }
-  const auto generation =
-      Generation::Start(place, id, std::move(inputs),
-                        MakeResponseListener(std::move(call), std::move(job), std::move(shape)));
-  if (is_background) state.responses->NoteGeneration(id, generation);
+  const auto run =
+      PromptRun::Start(place, id, std::move(inputs),
+                       MakeResponseListener(std::move(call), std::move(job), std::move(shape)));
+  if (is_background) state.responses->NoteRun(id, run);
   return {};
 }
 
@@ -191,7 +195,7 @@ void HandleCancelResponse(ApiState& state, const HttpRequest& request, HttpReply
         400, "response_id: only a response that runs in the background can be cancelled",
         "response_id"));
   }
-  if (const auto generation = stored->generation.lock()) generation->Cancel();
+  if (const auto run = stored->run.lock()) run->Cancel();
   std::string body = stored->body;
   constexpr std::string_view kRunning = R"("status":"in_progress")";
   const std::size_t at = body.find(kRunning);

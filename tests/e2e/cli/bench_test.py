@@ -25,6 +25,33 @@ class Bench(CliTest):
             self.assertIn(row["limit"], ("memory", "arithmetic"))
         self.refused("bench", "kernels", "--only", "Q9_9", says="Q9_9")
 
+    def test_a_warm_step_of_the_control_plane_allocates_nothing(self):
+        result = self.ok("bench", "step", "--running", "32", "--steps", "200", "--json").json()
+        self.assertEqual((result["running"], result["allocations_per_step"]), (32, 0))
+        for name in ("us_per_step", "us_schedule", "us_build", "us_update"):
+            self.assertGreater(result[name], 0.0, name)
+        self.refused("bench", "step", "--running", "0", says="running")
+
+    def test_a_trace_gives_the_same_plan_each_time(self):
+        trace = harness.SOURCE / "tests" / "data" / "traces" / "shared_prefix.jsonl"
+        command = ("bench", "replay", trace, "--max-num-batched-tokens", "64")
+        text = self.ok(*command).out
+        self.assertEqual(text, self.ok(*command).out)
+        self.assertTrue(text.startswith("step 0  0.0000 s  64 tokens"), text)
+        lines = [json.loads(line) for line in self.ok(*command, "--json").out.splitlines()]
+        summary = lines.pop()["summary"]
+        self.assertEqual((summary["finished"], summary["aborted"]), (5, 1))
+        self.assertEqual(summary["steps"], len(lines))
+        for step in lines:
+            self.assertEqual(step["tokens"], sum(row["new"] for row in step["rows"]))
+            self.assertLessEqual(step["tokens"], 64)
+
+    def test_a_trace_with_a_slip_is_refused_with_its_line(self):
+        path = self.folder / "trace.jsonl"
+        path.write_text('{"prompt": 8}\n{"promt": 8}\n')
+        self.refused("bench", "replay", path, says="line 2")
+        self.refused("bench", "replay", path, "--step-time", "x", says="--step-time")
+
     def test_an_unknown_measurement_is_refused_with_the_nearest(self):
         self.refused("bench", "latncy", says="latency")
         self.refused("bench", says="quire bench --help")

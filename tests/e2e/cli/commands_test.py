@@ -1,12 +1,15 @@
 """Commands, flags and help: what needs no model, or only a wrong one."""
 
 import json
+import os
+import pwd
+import re
 import subprocess
 
 import harness
 from harness import CliTest, Run
 
-COMMANDS = [["chat"], ["generate"], ["inspect"], ["tokenize"], ["template"],
+COMMANDS = [["chat"], ["complete"], ["generate"], ["run-batch"], ["inspect"], ["tokenize"], ["template"],
             ["bench", "machine"], ["bench", "kernels"], ["bench", "latency"],
             ["bench", "throughput"],
             ["eval", "perplexity"], ["eval", "logits"]]
@@ -27,9 +30,9 @@ class Commands(CliTest):
         text = self.ok("help").out
         for command in COMMANDS:
             self.assertIn(f"\n  {command[0]} ", text)
-        for absent in ("serve",):
-            self.assertNotIn(f"\n  {absent} ", text)
-            self.refused(absent)
+        listed = re.findall(r"^  ([a-z-]+)  +\S", text, re.MULTILINE)
+        self.assertEqual(sorted(listed), sorted({command[0] for command in COMMANDS} |
+                                                {"serve", "version", "help"}))
         self.assertEqual(text, self.ok("--help").out)
         self.assertEqual(text, self.ok("-h").out)
 
@@ -83,6 +86,28 @@ class Flags(CliTest):
             name = flag.lstrip("-")
             run = self.refused("generate", "-p", "x", flag, value)
             self.assertIn(name, run.err.replace("_", "-"))
+
+    @harness.needs_tiny
+    def test_inputs_and_places_have_bounds_that_are_named(self):
+        self.refused("generate", harness.TINY, "-f", "/dev/zero", says="longer than 64 MiB")
+        self.refused("generate", harness.TINY, "-p", "a", "--threads", "4000", says="threads")
+        self.refused("generate", harness.TINY, "-p", "a", "--tokenizer", "/nonexist",
+                     says="/nonexist: no such file or folder")
+        self.refused("eval", "logits", harness.TINY, "--output", "-", says="must be a file")
+        self.assertFalse((self.folder / "-").exists())
+        lines = self.file("p.jsonl", '{"prompt": "a"}\n{"prompt" "b"}\n')
+        self.refused("generate", harness.TINY, "--prompts", lines, says="p.jsonl: line 2, column 1")
+        run = self.refused("tokenize", harness.TINY, "--jsonl", stdin='{"text": "a"}\n{"text" 1}\n')
+        self.assertIn("line 2, column 10", run.err)
+        yarn = "--hf-overrides.rope_scaling.rope_type=yarn"
+        self.refused("generate", harness.TINY, "-p", "a", yarn, says="factor: must be there")
+
+    def test_without_home_the_user_s_own_folder_is_taken(self):
+        env = harness.environment()
+        del env["HOME"], env["QUIRE_CACHE"]
+        run = self.refused("generate", "no-such-model", "-p", "a", env=env)
+        home = pwd.getpwuid(os.getuid()).pw_dir
+        self.assertIn(f"{home}/.cache/quire/models", run.err)
 
     def test_a_value_must_follow(self):
         self.refused("generate", "-p", says="--prompt")

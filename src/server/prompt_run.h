@@ -17,9 +17,9 @@
 namespace quire {
 
 // Hears what the engine makes of the prompts. One call at a time; Finish or Fail is the last.
-class GenerationListener {
+class PromptListener {
  public:
-  virtual ~GenerationListener() = default;
+  virtual ~PromptListener() = default;
 
   // An output of prompt `index`, without an error. False: nobody wants more, and the prompts are
   // ended.
@@ -43,28 +43,28 @@ class LiveIds {
 };
 
 // Where prompts go, and who waits for them.
-struct GenerationPlace {
+struct PromptPlace {
   std::shared_ptr<AsyncEngine> engine;
   LiveIds* ids = nullptr;
   HttpReply* reply = nullptr;  // null: nobody, it goes on in the background
 };
 
 // Any thread. Lives while the engine or the connection knows it.
-class Generation : public std::enable_shared_from_this<Generation> {
+class PromptRun : public std::enable_shared_from_this<PromptRun> {
  public:
   // Gives the prompts to the engine, a bounded number at a time: under `id` where there is one,
   // else under `id`-0, `id`-1, …. When the client behind the reply leaves, they are ended and the
   // listener hears nothing more.
-  static std::shared_ptr<Generation> Start(const GenerationPlace& place, const std::string& id,
-                                           std::vector<PromptInput> inputs,
-                                           std::unique_ptr<GenerationListener> listener);
+  static std::shared_ptr<PromptRun> Start(const PromptPlace& place, const std::string& id,
+                                          std::vector<PromptInput> inputs,
+                                          std::unique_ptr<PromptListener> listener);
 
   // Ends every prompt; the listener hears nothing more.
   void Cancel() QUIRE_EXCLUDES(mutex_);
 
  private:
-  Generation(const GenerationPlace& place, std::string id, std::vector<PromptInput> inputs,
-             std::unique_ptr<GenerationListener> listener);
+  PromptRun(const PromptPlace& place, std::string id, std::vector<PromptInput> inputs,
+            std::unique_ptr<PromptListener> listener);
   void SubmitMore() QUIRE_EXCLUDES(mutex_);
   void Hear(std::size_t index, RequestOutput output) QUIRE_EXCLUDES(mutex_);
   void Fail(const Status& error) QUIRE_EXCLUDES(mutex_);
@@ -78,7 +78,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   Mutex mutex_;
   std::vector<PromptInput> inputs_ QUIRE_GUARDED_BY(mutex_);
   std::vector<std::string> live_ids_ QUIRE_GUARDED_BY(mutex_);  // "": not begun, or over
-  std::unique_ptr<GenerationListener> listener_ QUIRE_GUARDED_BY(mutex_);
+  std::unique_ptr<PromptListener> listener_ QUIRE_GUARDED_BY(mutex_);
   std::size_t next_ QUIRE_GUARDED_BY(mutex_) = 0;
   std::size_t num_live_ QUIRE_GUARDED_BY(mutex_) = 0;
   std::size_t num_done_ QUIRE_GUARDED_BY(mutex_) = 0;

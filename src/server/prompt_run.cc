@@ -1,4 +1,4 @@
-#include "server/generation.h"
+#include "server/prompt_run.h"
 
 #include <utility>
 
@@ -25,9 +25,8 @@ void LiveIds::Give(const std::string& id) {
   ids_.erase(id);
 }
 
-Generation::Generation(const GenerationPlace& place, std::string id,
-                       std::vector<PromptInput> inputs,
-                       std::unique_ptr<GenerationListener> listener)
+PromptRun::PromptRun(const PromptPlace& place, std::string id, std::vector<PromptInput> inputs,
+                     std::unique_ptr<PromptListener> listener)
     : engine_(place.engine),
       ids_(*place.ids),
       id_(std::move(id)),
@@ -35,21 +34,20 @@ Generation::Generation(const GenerationPlace& place, std::string id,
       live_ids_(inputs_.size()),
       listener_(std::move(listener)) {}
 
-std::shared_ptr<Generation> Generation::Start(const GenerationPlace& place, const std::string& id,
-                                              std::vector<PromptInput> inputs,
-                                              std::unique_ptr<GenerationListener> listener) {
-  std::shared_ptr<Generation> generation(
-      new Generation(place, id, std::move(inputs), std::move(listener)));
+std::shared_ptr<PromptRun> PromptRun::Start(const PromptPlace& place, const std::string& id,
+                                            std::vector<PromptInput> inputs,
+                                            std::unique_ptr<PromptListener> listener) {
+  std::shared_ptr<PromptRun> run(new PromptRun(place, id, std::move(inputs), std::move(listener)));
   if (place.reply != nullptr) {
-    place.reply->OnClientGone([weak = std::weak_ptr<Generation>(generation)] {
+    place.reply->OnClientGone([weak = std::weak_ptr<PromptRun>(run)] {
       if (const auto strong = weak.lock()) strong->Cancel();
     });
   }
-  generation->SubmitMore();
-  return generation;
+  run->SubmitMore();
+  return run;
 }
 
-void Generation::SubmitMore() {
+void PromptRun::SubmitMore() {
   while (true) {
     std::size_t index = 0;
     std::string id;
@@ -80,7 +78,7 @@ void Generation::SubmitMore() {
   }
 }
 
-void Generation::Hear(std::size_t index, RequestOutput output) {
+void PromptRun::Hear(std::size_t index, RequestOutput output) {
   bool is_done = false;
   {
     MutexLock lock(mutex_);
@@ -109,7 +107,7 @@ void Generation::Hear(std::size_t index, RequestOutput output) {
   if (is_done) SubmitMore();
 }
 
-void Generation::Fail(const Status& error) {
+void PromptRun::Fail(const Status& error) {
   MutexLock lock(mutex_);
   if (is_over_) return;
   is_over_ = true;
@@ -117,14 +115,14 @@ void Generation::Fail(const Status& error) {
   listener_->Fail(error);
 }
 
-void Generation::Cancel() {
+void PromptRun::Cancel() {
   MutexLock lock(mutex_);
   if (is_over_) return;
   is_over_ = true;
   EndPrompts();
 }
 
-void Generation::EndPrompts() {
+void PromptRun::EndPrompts() {
   const auto engine = engine_.lock();
   if (engine == nullptr) return;
   for (const std::string& id : live_ids_) {

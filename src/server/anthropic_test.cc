@@ -1,0 +1,115 @@
+#include "server/anthropic.h"
+
+#include <gtest/gtest.h>
+
+#include "exec/null_executor.h"
+#include "server/api_testing.h"
+
+namespace quire {
+namespace {
+
+constexpr const char* kPath = "/v1/messages";
+
+AsyncEngine::ExecutorFactory Says(std::string text) {
+  return [text]() -> Result<std::unique_ptr<Executor>> {
+    const auto script = [text](RequestId, std::int32_t idx) -> TokenId {
+      const auto i = static_cast<std::size_t>(idx);
+      return i < text.size() ? static_cast<unsigned char>(text[i]) : kTestEos;
+    };
+    return std::unique_ptr<Executor>(new NullExecutor(NullExecutor::SmallFacts(300, 2048), script));
+  };
+}
+
+std::string Body(std::string_view more = "") {
+  return StrCat(R"({"max_tokens":200,"messages":[{"role":"user","content":"hi"}])", more, "}");
+}
+
+TEST(Anthropic, AnswersWithBlocksAndAReason) {
+  ApiRig rig(Says("Hello"));
+  const Json reply = rig.PostOk(kPath, Body());
+  EXPECT_EQ(At(reply, "type"), Json("message"));
+  EXPECT_EQ(At(reply, "content", 0, "text"), Json("Hello"));
+  EXPECT_EQ(At(reply, "stop_reason"), Json("end_turn"));
+  EXPECT_EQ(At(reply, "usage", "input_tokens"), Json(19));
+  const Json stopped = rig.PostOk(kPath, Body(R"(,"stop_sequences":["l"])"));
+  EXPECT_EQ(At(stopped, "stop_reason"), Json("stop_sequence"));
+  EXPECT_EQ(At(stopped, "stop_sequence"), Json("l"));
+  EXPECT_EQ(At(stopped, "content", 0, "text"), Json("He"));
+}
+
+TEST(Anthropic, StreamsBlocksOneAfterAnother) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.reasoning_parser = "qwen3";
+  ApiRig rig(Says("<think>hm</think>so<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n"
+                  "</tool_call>"),
+             options);
+  const std::string tools = R"(,"tools":[{"name":"f","input_schema":{"type":"object"}}])";
+  const auto events = rig.Stream(kPath, Body(tools + R"(,"stream":true)"));
+  std::vector<std::string> blocks;
+  std::string arguments;
+  int open = -1;
+  for (const Json& event : events) {
+    const std::string kind = TextOf(At(event, "type"));
+    if (kind == "content_block_start") {
+      EXPECT_EQ(At(event, "index"), Json(static_cast<int>(blocks.size())));
+      open = static_cast<int>(blocks.size());
+      blocks.push_back(TextOf(At(event, "content_block", "type")));
+    } else if (kind == "content_block_delta" || kind == "content_block_stop") {
+      EXPECT_EQ(At(event, "index"), Json(open));
+    }
+    arguments += TextOf(At(event, "delta", "partial_json"));
+  }
+  EXPECT_EQ(blocks, (std::vector<std::string>{"thinking", "text", "tool_use"}));
+  EXPECT_EQ(arguments, R"({"a": 1})");
+  const std::size_t size = events.size();
+  EXPECT_EQ(At(events[0], "type"), Json("message_start"));
+  EXPECT_EQ(At(events[size - 2], "delta", "stop_reason"), Json("tool_use"));
+  EXPECT_EQ(At(events[size - 1], "type"), Json("message_stop"));
+  const Json whole = rig.PostOk(kPath, Body(tools));
+  EXPECT_EQ(At(whole, "content", 2, "input", "a"), Json(1));
+}
+
+TEST(Anthropic, ReadsEveryKindOfBlock) {
+  ApiRig rig(Says("x"));
+  const Json count = rig.PostOk(
+      "/v1/messages/count_tokens",
+      R"({"system":"s","messages":[{"role":"user","content":[{"type":"text","text":"q"}]},)"
+      R"({"role":"assistant","content":[{"type":"thinking","thinking":"t"},)"
+      R"({"type":"tool_use","id":"1","name":"f","input":{"a":1}}]},)"
+      R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"1",)"
+      R"("content":[{"type":"text","text":"r"}]},{"type":"text","text":"z"}]}]})");
+  EXPECT_EQ(At(count, "input_tokens"),
+            Json(std::string_view("<system>s<user>q<assistant>(f {\"a\": 1})<tool>r<user>z"
+                                  "<assistant>")
+                     .size()));
+}
+
+TEST(Anthropic, GoesOnWithTheAssistantsWords) {
+  ApiRig rig(Says("x"));
+  const Json count =
+      rig.PostOk("/v1/messages/count_tokens", R"({"messages":[{"role":"user","content":"q"},)"
+                                              R"({"role":"assistant","content":"a"}]})");
+  EXPECT_EQ(At(count, "input_tokens"), Json(std::string_view("<user>q<assistant>a").size()));
+}
+
+TEST(Anthropic, RefusesInItsOwnShape) {
+  ApiRig rig(Says("x"));
+  for (const char* body :
+       {"{}", R"({"messages":[]})", R"({"max_tokens":1,"messages":[]})",
+        R"({"messages":[{"role":"user","content":"a"}]})",
+        R"({"max_tokens":1,"messages":[{"role":"wizard","content":"a"}]})",
+        R"({"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image"}]}]})",
+        R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],"temperature":9})"}) {
+    const HttpResponse response = rig.Post(kPath, body);
+    EXPECT_EQ(response.status, 400) << body;
+    const Json json = *ParseJson(response.body);
+    EXPECT_EQ(At(json, "type"), Json("error"));
+    EXPECT_EQ(At(json, "error", "type"), Json("invalid_request_error"));
+  }
+  const HttpResponse unknown = rig.Post(kPath, Body(R"(,"model":"nope")"));
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(At(*ParseJson(unknown.body), "error", "type"), Json("not_found_error"));
+}
+
+}  // namespace
+}  // namespace quire

@@ -1,0 +1,70 @@
+#include "tests/stress/null_server.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "engine/testing.h"
+#include "exec/null_executor.h"
+
+namespace quire {
+
+namespace {
+
+constexpr int kVocab = 300;
+constexpr int kMaxPositions = 8192;
+
+// Each step takes its time, as a model's would.
+class PacedExecutor : public Executor {
+ public:
+  explicit PacedExecutor(int step_us)
+      : null_(NullExecutor::SmallFacts(kVocab, kMaxPositions),
+              [](RequestId, std::int32_t idx) { return NullToken(idx); }),
+        step_(step_us) {}
+
+  const ModelFacts& facts() const override { return null_.facts(); }
+  Status InitKvCache(const KvCachePlan& plan) override { return null_.InitKvCache(plan); }
+  Status Execute(const StepPlan& plan, StepResult& out) override {
+    if (step_.count() > 0) std::this_thread::sleep_for(step_);
+    return null_.Execute(plan, out);
+  }
+
+ private:
+  NullExecutor null_;
+  const std::chrono::microseconds step_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<NullServer>> NullServer::Start(const NullServerOptions& options) {
+  EngineConfig config;
+  config.model.model = "null";
+  config.model.generation_config = "vllm";
+  config.cache.num_gpu_blocks_override = options.num_blocks;
+  config.scheduler.max_num_seqs = options.max_num_seqs;
+  config.scheduler.max_num_batched_tokens = 8192;
+  std::unique_ptr<NullServer> null(new NullServer);
+  QUIRE_ASSIGN_OR_RETURN(
+      auto engine, AsyncEngine::CreateOver(
+                       config, {},
+                       [step_us = options.step_us]() -> Result<std::unique_ptr<Executor>> {
+                         return std::unique_ptr<Executor>(std::make_unique<PacedExecutor>(step_us));
+                       },
+                       MakeTestTokenizer()));
+  null->engine_ = std::move(engine);
+  const auto source = [raw = null.get()] { return raw->engine_; };
+  QUIRE_ASSIGN_OR_RETURN(
+      null->api_,
+      Api::Create({.served_model_names = {"null"}, .model_root = "null", .version = "0"}, source));
+  QUIRE_ASSIGN_OR_RETURN(null->server_, Server::Start(options.server));
+  null->server_->Serve(null->api_->Routes(), {.engine = source, .version = "0"});
+  return null;
+}
+
+// In the order in which `quire serve` ends.
+NullServer::~NullServer() {
+  if (engine_ != nullptr) engine_->Shutdown(std::chrono::milliseconds(0));
+  if (server_ != nullptr) server_->Stop(std::chrono::milliseconds(500));
+}
+
+}  // namespace quire
