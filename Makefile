@@ -4,15 +4,19 @@ BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
+SERVE_FLAGS ?=
 QUIRE := $(BUILD)/release/quire
 
-.PHONY: venv help chat build model test test-slow check check-all bench format install clean deps-build deps-test deps-check deps-bench
+.PHONY: venv help chat serve build model test test-slow check check-all bench format install clean deps-build deps-test deps-check deps-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 chat: build model ## build, get the default model and ask it a question
 	$(QUIRE) chat -p "What is the capital of France?"
+
+serve: build model ## build, get the default model and serve it at http://127.0.0.1:8000
+	$(QUIRE) serve $(SERVE_FLAGS)
 
 build: deps-build ## the release binary, build/release/quire
 	@cmake --preset release $(CMAKE_QUIET)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/quire/command.h"
+#include "apps/quire/constraint_flags.h"
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
 #include "apps/quire/generate_run.h"
@@ -28,6 +29,7 @@ struct GenerateOptions {
   bool add_special_tokens = true;
   bool json = false;
   bool quiet = false;
+  ConstraintFlags constraint;
 };
 
 FlagSet MakeFlags(GenerateOptions& options) {
@@ -53,6 +55,7 @@ FlagSet MakeFlags(GenerateOptions& options) {
             "logprobs, prompt_logprobs, usage, timings; with n > 1 also outputs, one an answer");
   flags.Add("quiet,q", options.quiet, "No lines about the KV cache and the speed");
   options.sampling.AddTo(flags);
+  options.constraint.AddTo(flags);
   AddEngineFlags(flags, options.config);
   flags.AddExample("quire generate -p \"Once upon a time\" --max-tokens 64");
   flags.AddExample("quire generate ./my-model -f prompt.txt --temperature 0 --json");
@@ -113,10 +116,12 @@ Status RunGenerate(Args args) {
   if (!go_on) return {};
   QUIRE_RETURN_IF_ERROR(TakePositionals(flags, options));
   QUIRE_ASSIGN_OR_RETURN(const std::vector<Prompt> prompts, GatherPrompts(options));
+  QUIRE_ASSIGN_OR_RETURN(const auto constraint, options.constraint.Params());
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
   if (!options.quiet) Tell(llm->decisions().summary);
   SamplingParams defaults = llm->sampling_defaults();
   QUIRE_RETURN_IF_ERROR(options.sampling.Apply(defaults));
+  defaults.structured_outputs = constraint;
   const InterruptScope interrupts;
   GenerateRun run(*llm, defaults, {.json = options.json, .quiet = options.quiet});
   return run.Run(prompts);

@@ -13,6 +13,10 @@ namespace quire::api {
 // ("max-num-seqs"), those of sampling are vLLM's ("temperature", "top_p", "max_tokens", "stop"). A
 // value is what a command line would say, JSON included; a name may stand several times where the
 // parameter is a list. Unknown names and bad values are refused where the options are used.
+//
+// An answer can be constrained by one of "json_schema" (the schema's text), "json_object", "regex",
+// "grammar" (EBNF or GBNF), "choice" (several times) and "structural_tag"; what cannot be enforced
+// is refused.
 class Options {
  public:
   Options() = default;

@@ -1,5 +1,9 @@
 #include "engine/api_convert.h"
 
+#include <array>
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -82,12 +86,68 @@ Output ToPublic(RequestOutput output) {
   return config;
 }
 
+namespace {
+
+// The options that constrain an answer, which are not sampling parameters by name.
+class ConstraintReader {
+ public:
+  // Whether `name` is one of them.
+  bool Take(std::string_view name, const std::string& value) {
+    if (name == "choice") {
+      params_.choices.push_back(value);
+      return Add(ConstraintKind::kChoice);
+    }
+    if (name == "disable_any_whitespace") params_.disable_any_whitespace = value == "true";
+    if (name == "disable_additional_properties") {
+      params_.disable_additional_properties = value == "true";
+    }
+    if (name.starts_with("disable_a")) return true;
+    constexpr std::array<std::pair<std::string_view, ConstraintKind>, 5> kNames = {
+        {{"json_schema", ConstraintKind::kJson},
+         {"json_object", ConstraintKind::kJsonObject},
+         {"regex", ConstraintKind::kRegex},
+         {"grammar", ConstraintKind::kGrammar},
+         {"structural_tag", ConstraintKind::kStructuralTag}}};
+    for (const auto& [known, kind] : kNames) {
+      if (name != known) continue;
+      params_.text = kind == ConstraintKind::kJsonObject ? "" : value;
+      return Add(kind);
+    }
+    return false;
+  }
+
+  // Null where none was given.
+  ::quire::Result<std::shared_ptr<const StructuredOutputParams>> Params() && {
+    if (!kind_) return std::shared_ptr<const StructuredOutputParams>();
+    if (is_double_) return InvalidArgument("only one constraint of an answer can hold at once");
+    params_.kind = *kind_;
+    return std::make_shared<const StructuredOutputParams>(std::move(params_));
+  }
+
+ private:
+  bool Add(ConstraintKind kind) {
+    is_double_ |= kind_ && (*kind_ != kind || kind != ConstraintKind::kChoice);
+    kind_ = kind;
+    return true;
+  }
+
+  StructuredOutputParams params_;
+  std::optional<ConstraintKind> kind_;
+  bool is_double_ = false;
+};
+
+}  // namespace
+
 ::quire::Result<SamplingParams> ToSamplingParams(const SamplingParams& defaults,
                                                  const Options& options) {
   SamplingParams params = defaults;
+  ConstraintReader constraint;
   for (const auto& [name, value] : options.values()) {
+    if (constraint.Take(name, value)) continue;
     QUIRE_RETURN_IF_ERROR(SetSamplingFlag(params, name, value));
   }
+  QUIRE_ASSIGN_OR_RETURN(auto structured, std::move(constraint).Params());
+  if (structured != nullptr) params.structured_outputs = std::move(structured);
   return params;
 }
 

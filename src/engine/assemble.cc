@@ -75,7 +75,8 @@ Result<EngineParts> AssembleEngine(const EngineConfig& config, const MachineMemo
                               .eos_token_ids = parts.eos_token_ids,
                               .max_new_tokens = generation.max_new_tokens},
       parts.tokenizer);
-  QUIRE_ASSIGN_OR_RETURN(parts.core, EngineCore::Create(config, plan, std::move(executor)));
+  QUIRE_ASSIGN_OR_RETURN(
+      parts.core, EngineCore::Create(config, plan, std::move(executor), parts.eos_token_ids));
   return parts;
 }
 

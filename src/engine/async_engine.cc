@@ -56,6 +56,7 @@ struct AsyncEngine::State {
       : config(engine_config),
         options(async_options),
         submitted(options.max_queued),
+        compiling(options.max_queued),
         inbox(options.max_queued),
         output(live, inbox) {}
 
@@ -67,7 +68,11 @@ struct AsyncEngine::State {
 
   // Input threads.
   void RunInput();
-  Status Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
+  Result<bool> Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
+  void HandOn(PreparedPrompt& prepared);
+  // Threads for grammars, so that a slow one holds up no prompt without.
+  void RunCompiler();
+  Status Compile(PreparedPrompt& prepared) const;
   void EndPrompt(RequestOutput output, OutputSink sink);
 
   // Engine thread.
@@ -91,6 +96,7 @@ struct AsyncEngine::State {
   std::optional<EngineMetrics> metrics;  // as parts
   LivePrompts live;
   MessageQueue<SubmittedPrompt> submitted;
+  MessageQueue<PreparedPrompt> compiling;  // prompts that wait for their grammar
   EngineInbox inbox;
 
   mutable Mutex mutex;
@@ -103,6 +109,7 @@ struct AsyncEngine::State {
   std::atomic<bool> is_healthy = true;
   OutputThread output;
   std::vector<std::jthread> input_threads;
+  std::vector<std::jthread> compiler_threads;
   std::jthread engine_thread;
 };
 
@@ -117,6 +124,10 @@ Status AsyncEngine::State::Start(Loader loader) {
   for (int i = 0; i < std::max(1, options.input_threads); ++i) {
     input_threads.emplace_back([this] { RunInput(); });
   }
+  const unsigned num_compilers = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U);
+  for (unsigned i = 0; i < num_compilers; ++i) {
+    compiler_threads.emplace_back([this] { RunCompiler(); });
+  }
   return {};
 }
 
@@ -125,34 +136,72 @@ Status AsyncEngine::State::Start(Loader loader) {
 void AsyncEngine::State::RunInput() {
   while (auto prompt = submitted.Pop()) {
     PreparedPrompt prepared;
-    Status status;
+    Result<bool> lacks_grammar = false;
     try {
-      status = Prepare(*prompt, prepared);
+      lacks_grammar = Prepare(*prompt, prepared);
     } catch (const std::exception& error) {
-      status = Internal(StrCat("preparing the prompt: ", error.what()));
+      lacks_grammar = Internal(StrCat("preparing the prompt: ", error.what()));
     }
-    if (!status.ok()) {
-      EndPrompt(LastOutput(std::move(prompt->request_id), std::move(status)),
+    if (!lacks_grammar.ok()) {
+      EndPrompt(LastOutput(std::move(prompt->request_id), lacks_grammar.status()),
                 std::move(prompt->sink));
-    } else if (!inbox.PushPrompt(prepared)) {
-      EndPrompt(prepared.record->Fail(ShuttingDown()), std::move(prepared.sink));
+    } else if (!*lacks_grammar) {
+      HandOn(prepared);
+    } else if (!compiling.TryPush(prepared)) {
+      EndPrompt(LastOutput(prepared.record->request_id(),
+                           ResourceExhausted("too many grammars are waiting to be compiled; try "
+                                             "again later")),
+                std::move(prepared.sink));
     }
   }
 }
 
-Status AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const {
+void AsyncEngine::State::HandOn(PreparedPrompt& prepared) {
+  if (inbox.PushPrompt(prepared)) return;
+  EndPrompt(prepared.record->Fail(ShuttingDown()), std::move(prepared.sink));
+}
+
+void AsyncEngine::State::RunCompiler() {
+  while (auto prepared = compiling.Pop()) {
+    Status status;
+    try {
+      status = Compile(*prepared);
+    } catch (const std::exception& error) {
+      status = Internal(StrCat("compiling the grammar: ", error.what()));
+    }
+    if (status.ok()) {
+      HandOn(*prepared);
+    } else {
+      EndPrompt(LastOutput(prepared->record->request_id(), std::move(status)),
+                std::move(prepared->sink));
+    }
+  }
+}
+
+Status AsyncEngine::State::Compile(PreparedPrompt& prepared) const {
+  if (submitted.is_closed()) return ShuttingDown();
+  QUIRE_RETURN_IF_ERROR(parts.input->CompileGrammar(prepared.requests.front()));
+  for (EngineRequest& request : prepared.requests) {
+    request.grammar = prepared.requests.front().grammar;
+  }
+  return {};
+}
+
+// Gives whether a grammar must still be compiled.
+Result<bool> AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const {
   if (submitted.is_closed()) return ShuttingDown();
   const auto begin = std::chrono::steady_clock::now();
   QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
                          parts.input->Prepare(std::move(prompt.input), prompt.admission.number));
   request.arrival = prompt.arrival;
+  const bool lacks_grammar = parts.input->LacksGrammar(request);
   prepared.requests = FanOut(std::move(request), prompt.admission.requests.first);
   QUIRE_ASSIGN_OR_RETURN(
       prepared.record,
       PromptRecord::Create(parts.tokenizer.get(), prompt.request_id, prepared.requests));
   prepared.sink = std::move(prompt.sink);
   prepared.record->NoteTokenized(begin, std::chrono::steady_clock::now());
-  return {};
+  return lacks_grammar;
 }
 
 void AsyncEngine::State::EndPrompt(RequestOutput last, OutputSink sink) {
@@ -419,6 +468,10 @@ void AsyncEngine::Shutdown(std::chrono::milliseconds grace) {
   // From the first thread of a prompt's way to the last, so that each can still hand on.
   state.submitted.Close();
   for (std::jthread& thread : state.input_threads) {
+    if (thread.joinable()) thread.join();
+  }
+  state.compiling.Close();
+  for (std::jthread& thread : state.compiler_threads) {
     if (thread.joinable()) thread.join();
   }
   state.inbox.Close();

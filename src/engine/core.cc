@@ -21,12 +21,19 @@ SchedulerOptions WithThreshold(SchedulerOptions options, std::int32_t max_model_
 }  // namespace
 
 EngineCore::EngineCore(const SchedulerConfig& config, std::unique_ptr<Executor> executor,
+                       std::unique_ptr<StructuredOutputManager> structured,
                        std::unique_ptr<Scheduler> scheduler)
-    : config_(config), executor_(std::move(executor)), scheduler_(std::move(scheduler)) {}
+    : config_(config),
+      executor_(std::move(executor)),
+      structured_(std::move(structured)),
+      scheduler_(std::move(scheduler)) {}
 
 Result<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineConfig& config,
                                                        const KvCachePlan& plan,
-                                                       std::unique_ptr<Executor> executor) {
+                                                       std::unique_ptr<Executor> executor,
+                                                       std::vector<TokenId> end_ids) {
+  auto structured =
+      std::make_unique<StructuredOutputManager>(executor->facts().vocab_size, std::move(end_ids));
   const SchedulerConfig scheduler_config = {
       .options = WithThreshold(config.scheduler, plan.max_model_len),
       .kv_spec = executor->facts().kv_spec,
@@ -34,10 +41,12 @@ Result<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineConfig& confi
       .block_size = plan.block_size,
       .max_model_len = plan.max_model_len,
       .enable_prefix_caching = config.cache.enable_prefix_caching,
-      .prefix_hash_algo = config.cache.prefix_caching_hash_algo};
+      .prefix_hash_algo = config.cache.prefix_caching_hash_algo,
+      .constraint = structured.get()};
   QUIRE_ASSIGN_OR_RETURN(auto scheduler, Scheduler::Create(scheduler_config));
   return std::unique_ptr<EngineCore>(
-      new EngineCore(scheduler_config, std::move(executor), std::move(scheduler)));
+      new EngineCore(scheduler_config, std::move(executor), std::move(structured),
+                     std::move(scheduler)));
 }
 
 Status EngineCore::Restart() {
@@ -46,6 +55,7 @@ Status EngineCore::Restart() {
   if (scheduler_->is_paused()) scheduler->Pause(PauseMode::kKeep);
   before_restart_ = stats();
   scheduler_ = std::move(scheduler);
+  structured_->Clear();
   admitted_.clear();
   report_ = {.scheduler = stats()};
   return {};

@@ -9,6 +9,7 @@
 #include "config/engine_config.h"
 #include "config/model_facts.h"
 #include "engine/step_report.h"
+#include "engine/structured_output_manager.h"
 #include "exec/executor.h"
 #include "request/request.h"
 #include "sched/scheduler.h"
@@ -20,10 +21,11 @@ namespace quire {
 // Restart.
 class EngineCore {
  public:
-  // `executor` has its KV cache set up by `plan`.
+  // `executor` has its KV cache set up by `plan`; `end_ids` end a constrained answer.
   static Result<std::unique_ptr<EngineCore>> Create(const EngineConfig& config,
                                                     const KvCachePlan& plan,
-                                                    std::unique_ptr<Executor> executor);
+                                                    std::unique_ptr<Executor> executor,
+                                                    std::vector<TokenId> end_ids = {});
 
   Status Add(EngineRequest request) { return scheduler_->Add(std::move(request)); }
   void Abort(RequestId id) { scheduler_->Abort(id); }
@@ -52,11 +54,13 @@ class EngineCore {
 
  private:
   EngineCore(const SchedulerConfig& config, std::unique_ptr<Executor> executor,
+             std::unique_ptr<StructuredOutputManager> structured,
              std::unique_ptr<Scheduler> scheduler);
   const StepPlan& Schedule();
 
   const SchedulerConfig config_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<StructuredOutputManager> structured_;
   std::unique_ptr<Scheduler> scheduler_;
   StepResult result_;              // kept for its memory
   SchedulerStats before_restart_;  // the counts of the schedulers that are gone

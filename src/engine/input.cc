@@ -20,16 +20,30 @@ std::uint64_t SeedOf(std::int64_t engine_seed, std::uint64_t number) {
 }  // namespace
 
 InputProcessor::InputProcessor(Options options, std::shared_ptr<const Tokenizer> tokenizer)
-    : options_(std::move(options)), tokenizer_(std::move(tokenizer)) {}
+    : options_(std::move(options)),
+      tokenizer_(std::move(tokenizer)),
+      grammars_(
+          std::make_unique<GrammarCache>(GrammarCache::Options{.vocab_size = options_.vocab_size,
+                                                               .end_ids = options_.eos_token_ids},
+                                         tokenizer_)) {}
+
+bool InputProcessor::LacksGrammar(EngineRequest& request) const {
+  const auto& params = request.sampling.structured_outputs;
+  if (params == nullptr || request.grammar != nullptr) return false;
+  request.grammar = grammars_->Find(*params);
+  return request.grammar == nullptr;
+}
+
+Status InputProcessor::CompileGrammar(EngineRequest& request) const {
+  if (!LacksGrammar(request)) return {};
+  QUIRE_ASSIGN_OR_RETURN(request.grammar, grammars_->Compile(*request.sampling.structured_outputs));
+  return {};
+}
 
 Result<EngineRequest> InputProcessor::Prepare(PromptInput input, std::uint64_t number) const {
   if (input.prepare) QUIRE_RETURN_IF_ERROR(input.prepare(input));
   QUIRE_RETURN_IF_ERROR(
       input.sampling.Validate(static_cast<int>(options_.vocab_size), options_.max_logprobs));
-  if (input.sampling.structured_outputs != nullptr) {
-    return Status(Code::kUnimplemented,
-                  "structured_outputs: this engine does not constrain output");
-  }
   if (tokenizer_ == nullptr && !input.sampling.stop.empty()) {
     return InvalidArgument("stop: the model has no tokenizer, so its output has no text");
   }

@@ -12,6 +12,7 @@
 #include "config/model_facts.h"
 #include "engine/prompt.h"
 #include "request/request.h"
+#include "structured/grammar_cache.h"
 #include "tokenizer/tokenizer.h"
 
 namespace quire {
@@ -38,6 +39,13 @@ class InputProcessor {
   //                     prompt that leaves no room to generate
   Result<EngineRequest> Prepare(PromptInput input, std::uint64_t number) const;
 
+  // Whether the request still needs what CompileGrammar gives; one that was compiled before gets it
+  // here.
+  bool LacksGrammar(EngineRequest& request) const;
+  // Gives a request with structured_outputs its grammar. May take long (seconds at worst); the
+  // errors are those of GrammarOf (structured/constraint.h).
+  Status CompileGrammar(EngineRequest& request) const;
+
  private:
   Result<std::vector<TokenId>> Tokenize(PromptInput& input) const;
   Status CheckIds(const std::vector<TokenId>& ids) const;
@@ -46,6 +54,7 @@ class InputProcessor {
 
   const Options options_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
+  const std::unique_ptr<GrammarCache> grammars_;
 };
 
 // The n requests of one prompt, with ids from `first` on; each samples one answer. Seeds count up

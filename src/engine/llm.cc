@@ -63,6 +63,7 @@ Status Llm::Submit(const std::string& request_id, PromptInput input) {
   QUIRE_RETURN_IF_ERROR(state.failure);
   QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
                          state.parts.input->Prepare(std::move(input), state.num_prompts));
+  QUIRE_RETURN_IF_ERROR(state.parts.input->CompileGrammar(request));
   ++state.num_prompts;
   std::vector<EngineRequest> requests = FanOut(std::move(request), RequestId(state.next_request));
   state.next_request += static_cast<std::int64_t>(requests.size());

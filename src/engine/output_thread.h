@@ -83,7 +83,7 @@ class OutputThread {
   void Take(EndedPrompt& ended);
   void Take(StepOutputs& step);
   void Take(EngineFailure& failure);
-  static void Take(CallDone& call);
+  void Take(CallDone& call);
   void Deliver();
   void Count(const RequestOutput& output);
   void Call(const std::function<void(RequestOutput)>& sink, RequestOutput output);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "request/sampling_params.h"
 
 namespace quire {
+
+class CompiledGrammar;  // structured/backend.h
 
 enum class RequestStatus {
   kWaiting,
@@ -47,7 +50,9 @@ struct PositionLogprobs {
 struct EngineRequest {
   RequestId id;
   std::vector<TokenId> prompt;
-  SamplingParams sampling;             // normalized and valid
+  SamplingParams sampling;  // normalized and valid
+  // Made from sampling.structured_outputs; null: any text.
+  std::shared_ptr<const CompiledGrammar> grammar;
   std::vector<TokenId> eos_token_ids;  // of the model and its generation config
   int max_tokens = 0;                  // resolved: how many may be generated
   std::uint64_t seed = 0;              // resolved

@@ -63,7 +63,11 @@ void Sampler::SampleRow(const kernels::CpuTable& table, const SamplingRow& row,
   out.token = ops::ArgMax(table, logits);
   if (logits[static_cast<std::size_t>(out.token)] == -std::numeric_limits<float>::infinity()) {
     out.token = -1;
-    out.error = InvalidArgument("the request's constraints leave no token to choose");
+    out.error = InvalidArgument(
+        row.grammar_mask.empty()
+            ? "the request's constraints leave no token to choose"
+            : "structured_outputs: the grammar, together with the request's other constraints "
+              "(allowed_token_ids, bad_words, min_tokens), leaves no token to choose");
     return;
   }
   if (!params.is_greedy()) {

@@ -38,6 +38,8 @@ class PlanBuilder {
   const StepPlan& Finish();
 
   const StepPlan& plan() const { return plan_; }
+  // After Finish, for what is decided once all rows are there.
+  StepPlan& finished_plan() { return plan_; }
 
  private:
   std::int32_t num_groups_;

@@ -44,6 +44,7 @@ struct RequestState {
   std::int32_t num_tokens() const { return static_cast<std::int32_t>(tokens.size()); }
   std::int32_t num_drafts() const { return static_cast<std::int32_t>(drafts.size()); }
   std::int32_t num_generated() const { return num_tokens() - num_prompt_tokens; }
+  bool is_constrained() const { return request.grammar != nullptr; }
   bool wants_prompt_logprobs() const {
     return request.sampling.prompt_logprobs.has_value() && !has_given_prompt_logprobs;
   }

@@ -19,7 +19,9 @@ const StepPlan& Scheduler::Schedule() {
   builder_.Begin();
   prefills_.clear();
   if (!is_paused_) FillPlan();
-  return builder_.Finish();
+  const StepPlan& plan = builder_.Finish();
+  if (config_.constraint != nullptr) config_.constraint->FillMasks(builder_.finished_plan());
+  return plan;
 }
 
 void Scheduler::FillPlan() {

@@ -109,6 +109,9 @@ Status Scheduler::Add(EngineRequest request) {
     return ResourceExhausted(
         StrCat("max_waiting: ", waiting_.size(), " requests wait already; try again later"));
   }
+  if (request.grammar != nullptr && config_.constraint == nullptr) {
+    return Status(Code::kUnimplemented, "structured_outputs: nothing here can constrain output");
+  }
   auto state = std::make_unique<RequestState>();
   state->tokens = std::move(request.prompt);
   state->num_prompt_tokens = state->num_tokens();
@@ -123,6 +126,7 @@ Status Scheduler::Add(EngineRequest request) {
   state->request = std::move(request);
   const auto [it, is_new] = states_.try_emplace(id, std::move(state));
   if (!is_new) return InvalidArgument(StrCat("request id ", id.value(), " is in use"));
+  if (it->second->is_constrained()) config_.constraint->Add(it->second->request);
   waiting_.PushNew(*it->second);
   return Status();
 }
@@ -140,6 +144,7 @@ void Scheduler::Abort(RequestId id) {
     running_.erase(std::find(running_.begin(), running_.end(), &state));
     End(state);
   } else {
+    Unconstrain(state);
     waiting_.Remove(state);
   }
   states_.erase(it);
@@ -159,6 +164,7 @@ void Scheduler::FailAll(const Status& error) {
     if (state->status == RequestStatus::kRunning) {
       End(*state);
     } else {
+      Unconstrain(*state);
       waiting_.Remove(*state);
     }
   }
@@ -206,7 +212,12 @@ SchedulerStats Scheduler::stats() const {
   return stats;
 }
 
+void Scheduler::Unconstrain(const RequestState& state) {
+  if (state.is_constrained()) config_.constraint->Remove(state.request.id);
+}
+
 void Scheduler::End(RequestState& state) {
+  Unconstrain(state);
   kv_->Free(state.blocks);
   SetPartial(false, state);
   builder_.AddFinished(state.request.id);

@@ -21,6 +21,7 @@
 #include "sched/queue.h"
 #include "sched/request_state.h"
 #include "sched/stop_check.h"
+#include "sched/token_constraint.h"
 #include "step/plan.h"
 #include "step/result.h"
 
@@ -35,7 +36,8 @@ struct SchedulerConfig {
   std::int32_t max_model_len = 0;
   bool enable_prefix_caching = true;
   PrefixHashAlgo prefix_hash_algo = PrefixHashAlgo::kSha256;
-  KvEventSink* kv_events = nullptr;  // may be null; outlives the scheduler
+  KvEventSink* kv_events = nullptr;       // may be null; outlives the scheduler
+  TokenConstraint* constraint = nullptr;  // of requests with a grammar; may be null, likewise
 };
 
 // A request's part of a step in which tokens are computed that its answer does not yet go on from:
@@ -162,10 +164,12 @@ class Scheduler {
   void UpdateRow(const ScheduledRow& row, const RowResult* result, RequestState& state);
   void TakeTokens(const ScheduledRow& row, const RowResult& result, RequestState& state);
   void KeepDrafts(const RowResult& result, RequestState& state);
+  void CheckConstraint(const RequestState& state, std::optional<Stop>& stop) const;
   void FailRow(const ScheduledRow& row, const Status& error, RequestState& state);
   EngineCoreOutput& AddOutput(const RequestState& state);
   EngineCoreOutput& AddPending(const RequestState& state);
   void End(RequestState& state);
+  void Unconstrain(const RequestState& state);
   void ForgetEnded();
 
   // Constant after construction.

@@ -79,6 +79,7 @@ void Scheduler::TakeTokens(const ScheduledRow& row, const RowResult& result, Req
     state.tokens.push_back(token);
     output.new_tokens.push_back(token);
     stop = CheckStop(state, config_.max_model_len);
+    if (state.is_constrained()) CheckConstraint(state, stop);
     if (stop) break;
   }
   const std::size_t num_logprobs = std::min(result.logprobs.size(), output.new_tokens.size());
@@ -91,9 +92,23 @@ void Scheduler::TakeTokens(const ScheduledRow& row, const RowResult& result, Req
   }
   if (!stop) return KeepDrafts(result, state);
   output.finish_reason = stop->reason;
+  if (stop->reason == FinishReason::kError) {
+    output.error = Internal("structured_outputs: the worker gave a token that is not allowed");
+  }
   output.stop_reason = std::move(stop->stop_reason);
   End(state);
   ended_.push_back(state.request.id);
+}
+
+// Tells the constraint of the last token, which may end the answer.
+void Scheduler::CheckConstraint(const RequestState& state, std::optional<Stop>& stop) const {
+  using Verdict = TokenConstraint::Verdict;
+  if (stop && stop->reason == FinishReason::kStop) return;
+  const bool may_end = state.num_generated() >= state.request.sampling.min_tokens;
+  const Verdict verdict =
+      config_.constraint->Accept(state.request.id, state.tokens.back(), may_end);
+  if (verdict == Verdict::kEnds) stop = Stop{FinishReason::kStop, {}};
+  if (verdict == Verdict::kRefused) stop = Stop{FinishReason::kError, {}};
 }
 
 // A step gives one token more than its drafts, so as many are kept as can still be used.
@@ -103,6 +118,9 @@ void Scheduler::KeepDrafts(const RowResult& result, RequestState& state) {
   const auto num_kept = std::min<std::ptrdiff_t>(
       num_left - 1, static_cast<std::ptrdiff_t>(result.draft_tokens.size()));
   state.drafts.assign(result.draft_tokens.begin(), result.draft_tokens.begin() + num_kept);
+  if (!state.is_constrained() || !state.drafts.empty()) return;
+  constexpr std::int32_t kMaxForeseen = 8;
+  config_.constraint->Foresee(state.request.id, std::min(num_left - 1, kMaxForeseen), state.drafts);
 }
 
 // Ends a request whose row went wrong; nobody is to find what the row wrote.

@@ -21,6 +21,11 @@ Status SetSampling(const MessagesRequest& request, SamplingParams& sampling) {
   if (!request.max_tokens) return InvalidArgument("max_tokens: is required");
   sampling.max_tokens = request.max_tokens;
   sampling.stop = request.stop_sequences;
+  for (const std::string& stop : sampling.stop) {
+    if (stop.empty()) {
+      return InvalidArgument("stop_sequences: must not hold an empty string");
+    }
+  }
   if (request.temperature) sampling.temperature = *request.temperature;
   if (request.top_k) sampling.top_k = *request.top_k;
   if (request.top_p) sampling.top_p = *request.top_p;

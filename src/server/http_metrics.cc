@@ -48,7 +48,8 @@ HttpMetrics::HttpMetrics(MetricRegistry& registry, std::vector<Route> routes)
 
 void HttpMetrics::Note(const HttpAccess& access) {
   const Router::Match match = router_.Find(access.method, access.path);
-  const std::string_view handler = match.route != nullptr ? match.route->path : "none";
+  std::string_view handler = "none";
+  if (match.route != nullptr) handler = match.route->path;
   const std::string_view method = KnownMethod(access.method);
   const std::string status = StrCat(access.status / 100, "xx");
   const double seconds = std::chrono::duration<double>(access.duration).count();

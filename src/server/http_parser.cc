@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "server/http_target.h"
+#include "server/http_wire.h"
 
 namespace quire {
 
@@ -35,7 +36,6 @@ class RequestReader : public http::basic_parser<true> {
   explicit RequestReader(const HttpLimits& limits) : max_fields_(limits.max_headers) {
     header_limit(static_cast<std::uint32_t>(limits.max_header_bytes));
     body_limit(limits.max_body_bytes);
-    eager(true);
   }
 
  private:
@@ -142,9 +142,11 @@ HttpParser::Progress HttpParser::FeedHead(std::string_view& bytes) {
     kept.erase(0, used);
     return progress;
   }
-  // The head ended inside `bytes`; what follows it is read as body.
+  // The head ended inside `bytes`. What follows it is read as body from here on, not together with
+  // the head: Beast does not take the beginning of a body twice.
   bytes.remove_prefix(used - num_known);
   kept = std::string();
+  state_->reader.eager(true);
   if (CheckHead() == Progress::kRefused) return Progress::kRefused;
   return progress == Progress::kComplete || bytes.empty() ? progress : FeedBody(bytes);
 }
@@ -157,9 +159,15 @@ HttpParser::Progress HttpParser::FeedBody(std::string_view& bytes) {
     bytes.remove_prefix(used);
     if (progress != Progress::kNeedsMore) return progress;
   }
-  // An unfinished line between chunks.
+  // An unfinished line between chunks. Beast does not take its last line a second time in fewer
+  // bytes than kLastLine, and no request ends with fewer.
+  constexpr std::size_t kLastLine = kLastChunk.size();
   const std::size_t num_known = kept.size();
   kept.append(bytes.substr(0, limits_.max_header_bytes));
+  if (kept.size() < kLastLine) {
+    bytes = {};
+    return Progress::kNeedsMore;
+  }
   const Progress progress = Put(kept, used = 0);
   bytes.remove_prefix(progress == Progress::kComplete ? used - num_known : kept.size() - num_known);
   kept.erase(0, used);

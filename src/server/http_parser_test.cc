@@ -55,6 +55,21 @@ TEST(HttpParser, ReadsAChunkedBodyCutAnywhere) {
   }
 }
 
+TEST(HttpParser, ReadsAnEmptyChunkedBodyCutAnywhere) {
+  constexpr std::string_view kHead =
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const char* end : {"0\r\n\r\n", "0\r\nA: b\r\n\r\n"}) {
+    const std::string text = std::string(kHead) + end;
+    for (std::size_t step = 1; step <= text.size(); ++step) {
+      HttpParser parser({});
+      ASSERT_EQ(FeedInPieces(parser, text, step), Progress::kComplete) << step;
+      EXPECT_EQ(parser.Take().body, "");
+    }
+  }
+  HttpParser parser({});  // empty lines alone do not end it, nor the process
+  EXPECT_NE(FeedInPieces(parser, std::string(kHead) + "0\r\n\n\n\n", 1), Progress::kComplete);
+}
+
 TEST(HttpParser, LeavesWhatBelongsToTheNextRequest) {
   const std::string two = std::string(kPost) + std::string(kChunked) + "GET / HTTP/1.1\r\n";
   HttpParser parser({});

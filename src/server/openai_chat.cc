@@ -19,7 +19,12 @@ Status ReadCounts(ChatRequest& request) {
     return InvalidArgument("top_logprobs: needs logprobs: true");
   }
   if (request.logprobs.value_or(false)) request.sampling.logprobs = top;
-  if (request.max_completion_tokens) request.sampling.max_tokens = request.max_completion_tokens;
+  if (!request.max_completion_tokens) return {};
+  if (*request.max_completion_tokens < 1) {
+    return InvalidArgument(
+        StrCat("max_completion_tokens: must be at least 1, got ", *request.max_completion_tokens));
+  }
+  request.sampling.max_tokens = request.max_completion_tokens;
   return {};
 }
 

@@ -146,6 +146,7 @@ TEST(Chat, KnowsBothNamesOfTheLimit) {
     EXPECT_EQ(At(reply, "usage", "completion_tokens"), Json(2)) << name;
     EXPECT_EQ(At(reply, "choices", 0, "finish_reason"), Json("length"));
   }
+  EXPECT_EQ(rig.Refused(kPath, Body(R"(,"max_completion_tokens":0)")), "max_completion_tokens");
   EXPECT_EQ(At(rig.PostOk(kPath, Body(R"(,"max_tokens":null)")), "usage", "completion_tokens"),
             Json(9));
 }

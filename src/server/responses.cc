@@ -78,6 +78,10 @@ std::string EchoOf(const ResponsesRequest& request) {
 
 // Fields that chats have under other names.
 Status Translate(ResponsesRequest& request, bool& has_logprobs) {
+  if (request.max_output_tokens && *request.max_output_tokens < 1) {
+    return InvalidArgument(
+        StrCat("max_output_tokens: must be at least 1, got ", *request.max_output_tokens));
+  }
   request.sampling.max_tokens = request.max_output_tokens;
   QUIRE_ASSIGN_OR_RETURN(has_logprobs, WantsLogprobs(request.include.value));
   if (has_logprobs) request.sampling.logprobs = request.top_logprobs.value_or(0);

@@ -136,7 +136,7 @@ TEST(Responses, NameWhatIsWrongWithTheirInput) {
       {"background", R"("input":"a","background":true,"store":false)"},
       {"text.format.type", R"("input":"a","text":{"format":{"type":"xml"}})"},
       {"truncation", R"("input":"a","truncation":"auto")"},
-      {"max_tokens", R"("input":"a","max_output_tokens":0)"},
+      {"max_output_tokens", R"("input":"a","max_output_tokens":0)"},
   };
   for (const auto& [param, members] : cases) {
     EXPECT_EQ(rig.Refused(kPath, StrCat("{", members, "}")), param) << members;

@@ -22,7 +22,7 @@ using structured::Regex;
 
 constexpr std::size_t kMaxChoiceBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxEbnfBytes = std::size_t{16} << 20;
-constexpr std::int64_t kMaxRepetitions = 1'000'000;
+constexpr std::int64_t kMaxRepetitions = 100'000;
 constexpr std::size_t kDfaStates = 400;  // larger ones are better kept as the tree they came from
 
 // The whole text matches.

@@ -167,7 +167,9 @@ Result<Grammar::Node> SchemaCompiler::UniqueArray(const Shape& shape) {
       continue;
     }
     QUIRE_ASSIGN_OR_RETURN(const auto possible, PossibleValues(item));
-    for (const Json* value : possible) add(value);
+    for (const Json* value : possible) {
+      if (values.size() <= kMaxUniqueValues) add(value);
+    }
   }
   if (values.size() > kMaxUniqueValues) return unsupported("more than 10 possible items");
   const std::size_t num_sets = std::size_t{1} << values.size();

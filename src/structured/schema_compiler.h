@@ -64,6 +64,8 @@ class SchemaCompiler {
   Result<Conjunction> MemberValue(const Shape& shape, const std::string& name);
   Result<Others> OthersOf(const Shape& shape, const std::vector<Member>& members);
   Result<Dfa> NamesOf(const Shape& shape);
+  // The names that a pattern is found in; each is made once.
+  Result<const Dfa*> NamesWith(const std::string& pattern, bool is_wide);
   Node OtherMember(const Others& others);
   Node Chain(MemberChain& chain, std::size_t index, std::int64_t count);
   Node ChainEnd(MemberChain& chain, std::int64_t count);
@@ -73,6 +75,7 @@ class SchemaCompiler {
   SchemaOptions options_;
   JsonText& json_;
   std::map<Conjunction, Grammar::Rule> rules_;
+  std::map<std::pair<std::string, bool>, Dfa> patterns_;
   std::vector<std::pair<Conjunction, Grammar::Rule>> pending_;
 };
 

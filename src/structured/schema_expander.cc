@@ -12,6 +12,7 @@ namespace {
 constexpr int kMaxSteps = 200'000;       // applied schemas, over all of one compilation
 constexpr std::size_t kMaxShapes = 512;  // of one conjunction
 constexpr int kMaxDepth = 24;            // of one expansion inside another
+constexpr std::size_t kMaxComparisons = 10'000'000;
 
 bool IsScalar(const Json& value) { return !value.is_array() && !value.is_object(); }
 
@@ -120,6 +121,9 @@ Status SchemaExpander::AddValues(const Json& schema, Path& path) {
   }
   if (choice.options.empty()) {
     Shape& shape = path.shape;
+    if (shape.values && shape.values->size() * scalars.size() > kMaxComparisons) {
+      return ResourceExhausted("json schema: two long lists of values that hold at once");
+    }
     if (shape.values) {
       std::erase_if(*shape.values, [&](const Json* value) {
         return std::ranges::none_of(scalars,
@@ -299,6 +303,7 @@ Result<bool> SchemaExpander::AreDisjoint(const Json& a, const Json& b) {
   if (!shapes.ok()) {
     // What is wrong with either is told where it is applied itself.
     if (shapes.status().code() == Code::kResourceExhausted) return shapes.status();
+    num_steps_ += 100;  // an error's pointer is looked for in the whole schema
     return false;
   }
   for (const Shape& shape : *shapes) {

@@ -13,6 +13,7 @@ namespace quire::structured {
 namespace {
 
 constexpr double kLargestCount = 1e9;
+constexpr std::size_t kMaxMembers = 5000;  // of one object
 
 // Defined by JSON Schema and not known here; they would constrain.
 constexpr std::array<std::string_view, 5> kUnsupported = {"unevaluatedItems",
@@ -49,6 +50,11 @@ class KeywordReader {
  private:
   Status Bad(std::string_view keyword, std::string_view message) const {
     return KeywordError(document_, Code::kInvalidArgument, schema_, keyword, message);
+  }
+
+  Status TooMany(std::string_view keyword) const {
+    return KeywordError(document_, Code::kResourceExhausted, schema_, keyword,
+                        StrCat("has more than ", kMaxMembers, " members"));
   }
 
   Status RefuseUnsupported() const {
@@ -213,6 +219,7 @@ class KeywordReader {
       return Bad(keyword, StrCat("the schema of ", Printable(name),
                                  " must be an object or a boolean, got ", member.kind()));
     }
+    if (map->object().size() > kMaxMembers) return TooMany(keyword);
     out = &map->object();
     return {};
   }
@@ -239,6 +246,7 @@ class KeywordReader {
     const Json* required = schema_.Find("required");
     if (required == nullptr) return {};
     if (!required->is_array()) return Bad("required", "must be an array of strings");
+    if (required->array().size() + shape_.required.size() > kMaxMembers) return TooMany("required");
     for (const Json& name : required->array()) {
       if (!name.is_string()) return Bad("required", "must be an array of strings");
       if (std::ranges::find(shape_.required, name.string()) == shape_.required.end()) {

@@ -39,8 +39,8 @@ Result<Conjunction> SchemaCompiler::MemberValue(const Shape& shape, const std::s
     }
     if (part.patterns != nullptr) {
       for (const auto& [pattern, schema] : *part.patterns) {
-        QUIRE_ASSIGN_OR_RETURN(const Dfa strings, StringsWith(pattern, {}));
-        if (!strings.Accepts(name)) continue;
+        QUIRE_ASSIGN_OR_RETURN(const Dfa* names, NamesWith(pattern, false));
+        if (!names->Accepts(name)) continue;
         value.push_back(&schema);
         is_known = true;
       }
@@ -77,6 +77,14 @@ Result<std::vector<SchemaCompiler::Member>> SchemaCompiler::MembersOf(const Shap
     members.push_back(std::move(member));
   }
   return members;
+}
+
+Result<const Dfa*> SchemaCompiler::NamesWith(const std::string& pattern, bool is_wide) {
+  const auto known = patterns_.find({pattern, is_wide});
+  if (known != patterns_.end()) return &known->second;
+  Result<Dfa> names = StringsWith(pattern, {.is_wide = is_wide});
+  if (!names.ok()) return names.status().With("json schema: patternProperties");
+  return &patterns_.emplace(std::pair(pattern, is_wide), *std::move(names)).first->second;
 }
 
 // What propertyNames leaves.
@@ -125,13 +133,12 @@ Result<SchemaCompiler::Others> SchemaCompiler::OthersOf(const Shape& shape,
     if (shape.objects[i].patterns == nullptr) continue;
     for (const auto& [pattern, schema] : *shape.objects[i].patterns) {
       has_patterns = true;
-      const Result<Dfa> narrow = StringsWith(pattern, {.is_wide = false});
-      if (!narrow.ok()) return narrow.status().With("json schema: patternProperties");
-      QUIRE_ASSIGN_OR_RETURN(const Dfa wide, StringsWith(pattern, {.is_wide = true}));
+      QUIRE_ASSIGN_OR_RETURN(const Dfa* narrow, NamesWith(pattern, false));
+      QUIRE_ASSIGN_OR_RETURN(const Dfa* wide, NamesWith(pattern, true));
       std::vector<Kind> parted;
       for (Kind& kind : kinds) {
         QUIRE_ASSIGN_OR_RETURN(Dfa inside, kind.names.And(*narrow));
-        QUIRE_ASSIGN_OR_RETURN(Dfa outside, kind.names.AndNot(wide));
+        QUIRE_ASSIGN_OR_RETURN(Dfa outside, kind.names.AndNot(*wide));
         if (!inside.is_empty()) {
           Kind matched{std::move(inside), kind.matched, kind.parts};
           matched.matched.push_back(&schema);

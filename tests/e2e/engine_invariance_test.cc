@@ -2,12 +2,15 @@
 // prompt is cut, what the prefix cache holds, preemption, block size or the number of threads.
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "exec/thread_executor.h"
 #include "invariance.h"
+#include "model/locate.h"
 #include "tiny_model.h"
 
 namespace quire {
@@ -150,21 +153,58 @@ TEST(SlowInvariance, HoldsInFullForATinyModelWithWindows) {
   RunInFull(TinyModel(24), kTinyVocab, 200, "256", 40);
 }
 
-TEST(SlowInvariance, HoldsForTheDefaultModel) {
-  const char* model = std::getenv("QUIRE_TEST_MODEL");  // NOLINT(concurrency-mt-unsafe)
-  if (model == nullptr) GTEST_SKIP() << "no default model: set QUIRE_TEST_MODEL to its file";
-  const auto prompts = MixedPrompts(64, 49152, 300, 12);
-  EngineConfig config = InvarianceConfig(model);
-  config.model.max_model_len = "1024";
-  const auto alone = RunAlone(config, prompts);
-  config.cache.enable_prefix_caching = true;
-  config.cache.num_gpu_blocks_override = 200;
-  for (const int budget : {64, 2048}) {
-    config.scheduler.max_num_batched_tokens = budget;
-    const auto llm = OpenLlm(config);
-    ExpectSame(alone, RunTogether(*llm, prompts, 30), StrCat("budget ", budget, ", cold"));
-    ExpectSame(alone, RunTogether(*llm, prompts, 31), StrCat("budget ", budget, ", warm"));
+std::string ValueOf(const char* variable) {
+  const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// A chosen part of the matrix: each budget with another block size and prefix cache, in a pool so
+// small that many are preempted. One thread, since the threads of a busy machine wait for each
+// other; they have a test of their own.
+class SlowDefaultModel : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Result<std::string> model =
+        LocateModel("", {.home = ValueOf("HOME"), .quire_cache = ValueOf("QUIRE_CACHE")});
+    if (!model.ok()) GTEST_SKIP() << model.status().message();
+    config_ = InvarianceConfig(*model);
+    config_.model.max_model_len = "512";
+    config_.parallel.threads = 1;
   }
+
+  EngineConfig config_;
+};
+
+TEST_F(SlowDefaultModel, KeepsItsAnswersForEverySizeOfTheEngine) {
+  struct Sizes {
+    int budget;
+    int block_size;
+    bool has_prefix_cache;
+  };
+  const auto prompts = MixedPrompts(64, 49152, 160, 12);
+  const auto alone = RunAlone(config_, prompts);
+  std::uint64_t seed = 30;
+  for (const Sizes& sizes : {Sizes{16, 8, false}, Sizes{64, 16, true}, Sizes{2048, 32, true}}) {
+    config_.scheduler.max_num_batched_tokens = sizes.budget;
+    config_.scheduler.max_num_seqs = std::min(sizes.budget, 64);
+    config_.cache.block_size = sizes.block_size;
+    config_.cache.enable_prefix_caching = sizes.has_prefix_cache;
+    config_.cache.num_gpu_blocks_override = 640 / sizes.block_size;
+    const auto llm = OpenLlm(config_);
+    const std::string how = StrCat("budget ", sizes.budget, ", block size ", sizes.block_size);
+    ExpectSame(alone, RunTogether(*llm, prompts, ++seed), how);
+    EXPECT_TRUE(sizes.budget == 16 || llm->stats().num_preemptions > 0) << how;
+    if (!sizes.has_prefix_cache) continue;
+    ExpectSame(alone, RunTogether(*llm, prompts, ++seed), how + ", warm");
+    EXPECT_GT(llm->stats().prefix_hits, 0);
+  }
+}
+
+TEST_F(SlowDefaultModel, KeepsItsAnswersForTwoThreads) {
+  const auto prompts = MixedPrompts(8, 49152, 60, 13);
+  const auto alone = RunAlone(config_, prompts);
+  config_.parallel.threads = 2;
+  ExpectSame(alone, RunTogether(*OpenLlm(config_), prompts, 40), "2 threads");
 }
 
 }  // namespace

@@ -1,0 +1,242 @@
+"""quire serve: from the command line to the last signal, as clients and service managers see it."""
+
+import http.client
+import json
+import os
+import re
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import unittest
+
+import harness
+from harness import CliTest
+
+# A long stream on the tiny model.
+LONG = {"prompt": [1, 2, 3], "max_tokens": 7000, "ignore_eos": True, "stream": True,
+        "temperature": 0}
+FLAGS = ["--hf-overrides.max_position_embeddings", "8192", "--max-model-len", "8192"]
+
+
+class Served:
+    """A server that is ready; killed at the latest when the test is over."""
+
+    def __init__(self, test, *args, **env):
+        self.process = subprocess.Popen(
+            [harness.BINARY, "serve", str(harness.TINY), "--port", "0", *FLAGS, *map(str, args)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment(**env))
+        test.addCleanup(self.close)
+        self.err = b""
+        self.address = ""
+        deadline = time.monotonic() + 60
+        while b"\ncurl " not in b"\n" + self.err or not self.err.endswith(b"\n"):
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                test.fail(f"not ready: {self.err}")
+            self.read_some(0.2)
+        self.address = re.search(rb"quire: serving .* at (\S+)\n", self.err)[1].decode()
+        self.curl = re.search(rb"^curl .*$", self.err, re.M)[0].decode()
+        port = re.search(r":(\d+)$", self.address)
+        self.port = int(port[1]) if port else 0
+
+    def read_some(self, patience):
+        if select.select([self.process.stderr], [], [], patience)[0]:
+            self.err += os.read(self.process.stderr.fileno(), 65536)
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, patience=30):
+        while self.process.poll() is None and patience > 0:
+            self.read_some(0.1)
+            patience -= 0.1
+        return self.process.wait(1)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def connection(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def ask(self, method, path, body=None, headers=None):
+        connection = self.connection()
+        connection.request(method, path, None if body is None else json.dumps(body), headers or {})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text, dict(answer.getheaders())
+
+    def stream(self):
+        """An open stream of which some events have come, and its text so far."""
+        connection = self.connection()
+        connection.request("POST", "/v1/completions", json.dumps(LONG))
+        answer = connection.getresponse()
+        text = b""
+        while text.count(b"data: ") < 10:
+            text += answer.read1(4096)
+        return answer, text
+
+
+@unittest.skipUnless(harness.TINY.is_dir(), f"{harness.TINY} is absent")
+class Serve(CliTest):
+    def test_the_printed_command_works_when_pasted(self):
+        server = Served(self)
+        self.assertEqual(server.ask("GET", "/health")[0], 200)
+        done = subprocess.run(server.curl.replace("/v1/chat/completions", "/tokenize").replace(
+            '"messages":[{"role":"user","content":"What is the capital of France?"}]',
+            '"prompt":"a"'), shell=True, capture_output=True, check=True, timeout=60)
+        self.assertIn("error" if b"error" in done.stdout else "tokens", done.stdout.decode())
+
+    def test_a_stream_finishes_during_the_drain_and_new_work_is_refused(self):
+        server = Served(self, "--shutdown-timeout", "60")
+        answer, text = server.stream()
+        server.send(signal.SIGTERM)
+        time.sleep(0.2)
+        for method, path in (("GET", "/health"), ("POST", "/v1/completions")):
+            status, body, headers = server.ask(method, path, {"prompt": [1]})
+            self.assertEqual(status, 503, path)
+            self.assertEqual(json.loads(body)["error"]["code"], 503)
+            self.assertIn("Retry-After", headers)
+        text += answer.read()
+        self.assertIn(b'"finish_reason":"length"', text)
+        self.assertTrue(text.endswith(b"data: [DONE]\n\n"), text[-200:])
+        self.assertEqual(server.wait(), 0)
+
+    def test_without_time_to_drain_streams_end_with_a_reason(self):
+        for wait, num_signals in (("0", 1), ("60", 2)):
+            server = Served(self, "--shutdown-timeout", wait)
+            answer, text = server.stream()
+            begin = time.monotonic()
+            for _ in range(num_signals):
+                server.send(signal.SIGTERM)
+                time.sleep(0.1)
+            text += answer.read()
+            self.assertIn(b'"error":{"message":', text[-300:])
+            self.assertEqual(server.wait(), 0)
+            self.assertLess(time.monotonic() - begin, 10)
+
+    def test_a_client_that_leaves_frees_its_place(self):
+        server = Served(self)
+        for _ in range(3):
+            answer, _ = server.stream()
+            answer.close()
+        deadline = time.monotonic() + 20
+        while server.ask("GET", "/load")[1] != '{"server_load":0}':
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def test_keys_come_from_flags_files_and_the_environment_and_are_not_shown(self):
+        keys = self.file("keys", "filekey\n\n  spaced \n")
+        server = Served(self, "--api-key", "flagkey", "--api-key-file", keys,
+                        QUIRE_API_KEY="ourkey", VLLM_API_KEY="theirkey")
+        for key in ("flagkey", "filekey", "spaced", "ourkey", "theirkey"):
+            status, _, _ = server.ask("GET", "/v1/models",
+                                      headers={"Authorization": f"Bearer {key}"})
+            self.assertEqual(status, 200, key)
+        for path in ("/v1/models", "/metrics", "/version", "/load", "/openapi.json"):
+            self.assertEqual(server.ask("GET", path)[0], 401, path)
+        self.assertEqual(server.ask("POST", "/tokenize", {"prompt": "a"})[0], 401)
+        self.assertEqual(server.ask("GET", "/health")[0], 200)
+        server.send(signal.SIGTERM)
+        self.assertEqual(server.wait(), 0)
+        for key in (b"flagkey", b"filekey", b"ourkey", b"theirkey"):
+            self.assertNotIn(key, server.err)
+        self.assertIn("$QUIRE_API_KEY", server.curl)
+
+    def test_the_admin_pauses_sleeps_and_resets(self):
+        server = Served(self, "--enable-admin", QUIRE_ADMIN_KEY="admin")
+        admin = {"Authorization": "Bearer admin"}
+        self.assertEqual(server.ask("POST", "/sleep")[0], 401)
+        self.assertEqual(server.ask("POST", "/sleep", headers=admin)[0], 200)
+        self.assertEqual(server.ask("GET", "/is_sleeping", headers=admin)[1],
+                         '{"is_sleeping":true}')
+        self.assertEqual(server.ask("GET", "/health")[0], 503)
+        answers = []
+        waiting = threading.Thread(target=lambda: answers.append(
+            server.ask("POST", "/v1/completions", {"prompt": [1, 2], "max_tokens": 2})[0]))
+        waiting.start()
+        time.sleep(0.3)
+        self.assertEqual(answers, [])
+        self.assertEqual(server.ask("POST", "/wake_up", headers=admin)[0], 200)
+        waiting.join(30)
+        self.assertEqual(answers, [200])
+        self.assertEqual(server.ask("POST", "/reset_prefix_cache", headers=admin)[0], 200)
+        self.assertEqual(server.ask("GET", "/health")[0], 200)
+
+    def test_a_service_manager_hears_when_it_is_ready_and_when_it_ends(self):
+        path = str(self.folder / "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path)
+            manager.settimeout(30)
+            server = Served(self, NOTIFY_SOCKET=path)
+            self.assertTrue(manager.recv(1000).startswith(b"READY=1\n"))
+            server.send(signal.SIGTERM)
+            self.assertEqual(manager.recv(1000), b"STOPPING=1")
+            self.assertEqual(server.wait(), 0)
+
+    def test_a_hangup_brings_the_new_certificate(self):
+        key, cert = self.folder / "key.pem", self.folder / "cert.pem"
+
+        def issue(name):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                            "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj",
+                            f"/CN={name}", "-keyout", key, "-out", cert], check=True,
+                           capture_output=True)
+
+        def serial():
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            with socket.create_connection(("127.0.0.1", server.port), 30) as plain:
+                with context.wrap_socket(plain) as secure:
+                    return secure.getpeercert(True)
+
+        try:
+            issue("one")
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("openssl is absent")
+        server = Served(self, "--ssl-keyfile", key, "--ssl-certfile", cert)
+        self.assertTrue(server.address.startswith("https://"))
+        first = serial()
+        issue("two")
+        server.send(signal.SIGHUP)
+        deadline = time.monotonic() + 20
+        while serial() == first:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def test_an_idle_server_uses_no_processor_time(self):
+        server = Served(self)
+        server.ask("GET", "/health")
+
+        def ticks():
+            with open(f"/proc/{server.process.pid}/stat", encoding="ascii") as file:
+                fields = file.read().rsplit(") ", 1)[1].split()
+            return int(fields[11]) + int(fields[12])
+
+        time.sleep(0.3)
+        before = ticks()
+        time.sleep(2)
+        self.assertLessEqual(ticks() - before, 2)  # of 200 a core
+
+    def test_what_cannot_be_used_is_refused_in_one_sentence(self):
+        self.refused("serve", "--tensor-parallel-size", "2", says="one process")
+        self.refused("serve", "--prot", "1", says="--port")
+        self.refused("serve", "--uds", self.folder / ("x" * 200), says="--uds")
+        self.refused("serve", "--config", self.file("a.yaml", "a: &x 1\n"), says="anchors")
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            self.refused("serve", harness.TINY, "--port", other.getsockname()[1],
+                         says="cannot listen")
+
+
+if __name__ == "__main__":
+    harness.main()
