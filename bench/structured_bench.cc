@@ -116,7 +116,9 @@ void FillMasks(benchmark::State& state) {
       for (int round = 0; round <= state.range(0); ++round) {
         for (const std::string& text : sample.texts) {
           const auto matcher = grammar->NewMatcher();
-          for (const TokenId id : *data->tokenizer->Encode(text, {.add_special_tokens = false})) {
+          const std::vector<TokenId> ids =
+              *data->tokenizer->Encode(text, {.add_special_tokens = false});
+          for (const TokenId id : ids) {
             const double time = Microseconds([&] { matcher->Fill(mask); });
             if (round == state.range(0)) times.push_back(time);
             if (!matcher->Accept(id)) break;

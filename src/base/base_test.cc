@@ -1,10 +1,13 @@
+#include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include <gtest/gtest.h>
 
 #include "base/half.h"
 #include "base/id.h"
+#include "base/log_format.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -32,6 +35,23 @@ Result<int> Quarter(int x) {
 TEST(Result, CarriesTheValueOrTheFailure) {
   EXPECT_EQ(*Quarter(12), 3);
   EXPECT_EQ(Quarter(6).status().message(), "3 is odd");
+}
+
+TEST(Log, WritesTextOrOneJsonObjectALine) {
+  const std::array<LogField, 1> fields = {{{"load", 0.5}}};
+  testing::internal::CaptureStderr();
+  WriteLog(LogLevel::kInfo, "x.cc:1", "a \"b\"\n", fields);
+  SetLogFormat(LogFormat::kJson);
+  WriteLog(LogLevel::kWarning, "x.cc:1", "a \"b\"\n", fields);
+  QUIRE_LOG(kError) << "c";
+  SetLogFormat(LogFormat::kText);
+  const std::string out = testing::internal::GetCapturedStderr();
+  EXPECT_NE(out.find(" x.cc:1] a \"b\"\n\n"), std::string::npos) << out;
+  EXPECT_NE(
+      out.find(R"("level":"warning","source":"x.cc:1","message":"a \"b\"\u000a","load":0.5})"),
+      std::string::npos)
+      << out;
+  EXPECT_NE(out.find(R"("message":"c"})"), std::string::npos) << out;
 }
 
 TEST(Strings, NumbersRoundTripInTheirShortestForm) {

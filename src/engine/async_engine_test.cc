@@ -185,6 +185,23 @@ TEST(AsyncEngine, KeepsTheSpansOfAPromptThatItCutInChunks) {
   EXPECT_EQ(num_prompt_tokens, 200);
 }
 
+// 4 % of the context, as soon as several prompts may be in the middle of their prefill.
+TEST(AsyncEngine, CutsLongPromptsWhereSeveralMayBeInTheirPrefill) {
+  Ears ears;
+  EngineConfig config = SmallConfig();
+  config.scheduler.max_num_batched_tokens = 512;
+  config.scheduler.max_num_partial_prefills = 2;
+  const auto engine = MakeEngine(config);
+  ASSERT_TRUE(engine->Submit("r", Text(std::string(400, 'x'), 2), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  engine->Shutdown(std::chrono::milliseconds(0));
+  std::vector<std::int64_t> chunks;
+  for (const TraceSpan& span : engine->metrics().traces().Snapshot().at(0).spans) {
+    if (span.kind == SpanKind::kPrefillChunk) chunks.push_back(span.num_tokens);
+  }
+  EXPECT_EQ(chunks, (std::vector<std::int64_t>{4096 / 25, 4096 / 25, 400 - 2 * (4096 / 25)}));
+}
+
 TEST(AsyncEngine, CountsWhatItServed) {
   Ears ears;
   const auto engine = MakeEngine();

@@ -179,7 +179,7 @@ TEST(StructuredOutput, WhatCannotBeEnforcedIsRefusedAndTheOthersGoOn) {
                            Person(), Constrained(ConstraintKind::kRegex, "("),
                            Constrained(ConstraintKind::kGrammar, "root ::= x")},
                           {});
-  EXPECT_EQ(results[0].error.code(), Code::kUnimplemented);
+  EXPECT_EQ(results[0].error.code(), Code::kInvalidArgument);
   EXPECT_NE(results[0].error.message().find("unevaluatedItems"), std::string::npos);
   ExpectPerson(results[1].outputs[0]);
   EXPECT_EQ(results[2].error.code(), Code::kInvalidArgument);

@@ -1,6 +1,9 @@
 #include "exec/null_executor.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 namespace quire {
@@ -8,6 +11,23 @@ namespace {
 
 PositionLogprobs Certain(TokenId token) {
   return {.entries = {{.token = token, .logprob = 0.0F, .rank = 1}}};
+}
+
+// `token`, or the lowest allowed one where draft `draft` of the row may not have it; `token` again
+// where nothing is allowed.
+TokenId Allowed(const StepPlan& plan, const ScheduledRow& row, std::size_t draft,
+                std::int64_t vocab_size, TokenId token) {
+  const auto num_words = static_cast<std::size_t>((vocab_size + 31) / 32);
+  const std::size_t begin = (static_cast<std::size_t>(row.grammar_row) + draft) * num_words;
+  if (row.grammar_row < 0 || begin + num_words > plan.grammar_bitmask.size()) return token;
+  const std::span mask = std::span(plan.grammar_bitmask).subspan(begin, num_words);
+  const auto place = static_cast<std::size_t>(token);
+  if ((mask[place / 32] >> (place % 32) & 1U) != 0) return token;
+  for (std::size_t word = 0; word < num_words; ++word) {
+    if (mask[word] == 0) continue;
+    return static_cast<TokenId>(word * 32 + static_cast<std::size_t>(std::countr_zero(mask[word])));
+  }
+  return token;
 }
 
 }  // namespace
@@ -51,7 +71,7 @@ Status NullExecutor::Execute(const StepPlan& plan, StepResult& out) {
     const ScheduledRow& row = plan.rows[i];
     BatchedRequest& request = batch_->request(i);
     if (request.sampling.prompt_logprobs) Score(row, request, out.rows[i]);
-    if (row.samples) Sample(row, request, out.rows[i]);
+    if (row.samples) Sample(plan, row, request, out.rows[i]);
   }
   return {};
 }
@@ -65,12 +85,12 @@ void NullExecutor::Score(const ScheduledRow& row, const BatchedRequest& request,
   }
 }
 
-void NullExecutor::Sample(const ScheduledRow& row, BatchedRequest& request,
+void NullExecutor::Sample(const StepPlan& plan, const ScheduledRow& row, BatchedRequest& request,
                           RowResult& result) const {
   for (std::size_t i = 0; i <= row.draft_tokens.size(); ++i) {
     const auto output_idx =
         static_cast<std::int32_t>(request.tokens.size()) - request.num_prompt_tokens;
-    const TokenId token = script_(row.id, output_idx);
+    const TokenId token = Allowed(plan, row, i, facts_.vocab_size, script_(row.id, output_idx));
     request.tokens.push_back(token);
     result.tokens.push_back(token);
     if (request.sampling.logprobs) result.logprobs.push_back(Certain(token));

@@ -17,7 +17,8 @@ namespace quire {
 // a plan that contradicts itself is refused here too, and then computes nothing. One thread.
 class NullExecutor : public Executor {
  public:
-  // The token at place `output_idx` (from 0) of a request's answer.
+  // The token at place `output_idx` (from 0) of a request's answer. Where the plan's mask does not
+  // allow it, the lowest one that it does allow is taken.
   using Script = std::function<TokenId(RequestId id, std::int32_t output_idx)>;
 
   // Facts of a model of one full-attention layer with so many tokens in its vocabulary.
@@ -32,7 +33,8 @@ class NullExecutor : public Executor {
 
  private:
   void Score(const ScheduledRow& row, const BatchedRequest& request, RowResult& result) const;
-  void Sample(const ScheduledRow& row, BatchedRequest& request, RowResult& result) const;
+  void Sample(const StepPlan& plan, const ScheduledRow& row, BatchedRequest& request,
+              RowResult& result) const;
 
   const ModelFacts facts_;
   const Script script_;

@@ -166,9 +166,7 @@ std::string_view NameOf(ConstraintKind kind) {
   return "constraint";
 }
 
-}  // namespace
-
-Result<std::string> GrammarOf(const StructuredOutputParams& params) {
+Result<std::string> EbnfOf(const StructuredOutputParams& params) {
   QUIRE_ASSIGN_OR_RETURN(structured::JsonLayout layout, LayoutOf(params));
   Grammar grammar;
   JsonText json(grammar, std::move(layout));
@@ -191,6 +189,14 @@ Result<std::string> GrammarOf(const StructuredOutputParams& params) {
                                     " are compiled"));
   }
   return ebnf;
+}
+
+}  // namespace
+
+Result<std::string> GrammarOf(const StructuredOutputParams& params) {
+  Result<std::string> ebnf = EbnfOf(params);
+  if (ebnf.ok() || ebnf.status().code() == Code::kInternal) return ebnf;
+  return InvalidArgument(ebnf.status().message());  // whatever it is, the client can change it
 }
 
 }  // namespace quire

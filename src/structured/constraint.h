@@ -11,10 +11,9 @@ namespace quire {
 // The grammar, in EBNF, of exactly the texts that `params` allows (or fewer: see
 // structured/schema_grammar.h). Takes bounded time and memory whatever it is given.
 //
-//   kInvalidArgument    what is wrong, with the JSON pointer and keyword, byte or line; also a
-//                       constraint that no text satisfies
-//   kUnimplemented      begins with or holds the word unsupported: what cannot be enforced
-//   kResourceExhausted  too large, too deep, too many combinations
+// kInvalidArgument says what is wrong, with the JSON pointer and keyword, byte or line: what cannot
+// be read; what cannot be enforced (the message holds the word unsupported); what no text
+// satisfies; what is too large, too deep, or has too many combinations.
 Result<std::string> GrammarOf(const StructuredOutputParams& params);
 
 }  // namespace quire

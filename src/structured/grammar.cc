@@ -224,7 +224,10 @@ void Grammar::Write(Node node, const Productive& productive, bool is_inner,
       return;
     case Kind::kRepeat: {
       if (!productive.nodes[static_cast<std::size_t>(item.parts[0])]) return WriteText("", out);
+      const bool is_repeat = at(item.parts[0]).kind == Kind::kRepeat;  // one is read at a time
+      if (is_repeat) out += '(';
       Write(item.parts[0], productive, true, out);
+      if (is_repeat) out += ')';
       if (item.max == kUnbounded) {
         out += item.min == 0 ? "*" : item.min == 1 ? "+" : StrCat("{", item.min, ",}");
       } else {

@@ -113,6 +113,12 @@ Result<SchemaCompiler::Others> SchemaCompiler::OthersOf(const Shape& shape,
   const bool declares = std::ranges::any_of(shape.objects, [](const ObjectPart& part) {
     return part.properties != nullptr || part.patterns != nullptr;
   });
+  const bool has_pattern = std::ranges::any_of(
+      shape.objects, [](const ObjectPart& part) { return part.patterns != nullptr; });
+  const bool is_closed = std::ranges::any_of(shape.objects, [&](const ObjectPart& part) {
+    return part.additional != nullptr && part.additional->is_bool() && !part.additional->boolean();
+  });
+  if (!has_pattern && (is_closed || (declares && options_.closes_objects))) return others;
   struct Kind {
     Dfa names;
     std::vector<const Json*> matched;  // by a pattern

@@ -24,6 +24,9 @@ std::string MessageOf(const std::exception& error) {
   return Printable(text, 300);
 }
 
+constexpr std::size_t kSmallBytes = 8000;  // of EBNF
+constexpr std::int64_t kSharedMaskBytes = std::int64_t{64} << 20;
+
 class XgrammarMatcher : public Matcher {
  public:
   explicit XgrammarMatcher(const xgrammar::CompiledGrammar& compiled) : matcher_(compiled) {}
@@ -75,14 +78,15 @@ class XgrammarBackend : public GrammarBackend {
  public:
   explicit XgrammarBackend(const xgrammar::TokenizerInfo& info)
       : num_words_(static_cast<std::size_t>(xgrammar::GetBitmaskSize(info.GetVocabSize()))),
-        // Masks of a grammar's states are made when they are first met, so that compiling stays
-        // cheap whatever the size of the grammar; the cache of grammars is ours.
-        compiler_(info, /*max_threads=*/1, /*cache_enabled=*/false, /*max_memory_bytes=*/-1,
-                  /*enable_dynamic_compilation=*/true) {}
+        // The masks of a small grammar are made with it, and those of equal rules are shared with
+        // other grammars; of a large one each is made when it is first asked for.
+        eager_(info, /*max_threads=*/1, /*cache_enabled=*/true, kSharedMaskBytes),
+        lazy_(info, /*max_threads=*/1, /*cache_enabled=*/false, /*max_memory_bytes=*/-1,
+              /*enable_dynamic_compilation=*/true) {}
 
   Result<std::shared_ptr<const CompiledGrammar>> Compile(const std::string& ebnf) const override {
     try {
-      xgrammar::GrammarCompiler compiler = compiler_;  // shares what it points to
+      xgrammar::GrammarCompiler compiler = ebnf.size() <= kSmallBytes ? eager_ : lazy_;
       return std::shared_ptr<const CompiledGrammar>(
           std::make_shared<XgrammarGrammar>(compiler.CompileGrammar(ebnf)));
     } catch (const std::exception& error) {
@@ -93,7 +97,8 @@ class XgrammarBackend : public GrammarBackend {
 
  private:
   std::size_t num_words_;
-  xgrammar::GrammarCompiler compiler_;
+  xgrammar::GrammarCompiler eager_;  // copies share what they point to
+  xgrammar::GrammarCompiler lazy_;
 };
 
 }  // namespace

@@ -5,11 +5,13 @@ import http.server
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
 import threading
 import time
+import unittest
 
 import harness
 from harness import CliTest
@@ -22,7 +24,7 @@ def quire_server(*flags):
     """The program's own server with the tiny model; gives its address."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen([harness.BINARY, "serve", str(harness.TINY), "--port", "0",
-                                    "--served-model-name", "tiny", *flags], stdout=log, stderr=log,
+                                    "--served-model-name", "tiny", *map(str, flags)], stdout=log, stderr=log,
                                    env=harness.environment())
         try:
             yield address_in(log, process)
@@ -35,7 +37,7 @@ def address_in(log, process):
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         log.seek(0)
-        found = re.search(rb"http://127\.0\.0\.1:\d+", log.read())
+        found = re.search(rb"https?://127\.0\.0\.1:\d+", log.read())
         if found:
             return found.group().decode()
         time.sleep(0.02)
@@ -155,6 +157,26 @@ class OwnServer(CliTest):
             self.assertEqual(process.returncode, 130)
             # The engine is free again: another answer comes at once.
             self.ok("complete", "--url", url, "-p", "hi", *GREEDY, timeout=30)
+
+
+@harness.needs_tiny
+@unittest.skipUnless(shutil.which("openssl"), "the openssl command is absent")
+class Tls(CliTest):
+    def test_only_a_trusted_server_of_that_name_is_talked_to(self):
+        key, cert = self.folder / "key.pem", self.folder / "cert.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key,
+                        "-out", cert, "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+        with quire_server("--ssl-keyfile", key, "--ssl-certfile", cert) as url:
+            named = url.replace("http:", "https:").replace("127.0.0.1", "localhost")
+            ask = ["complete", "tiny", "-p", "hi", *GREEDY, "--url"]
+            trust = ["--ca-certs", cert]
+            self.ok(*ask, named, *trust)
+            self.refused(*ask, named, code=1, says="certificate verify failed")
+            self.refused(*ask, named.replace("localhost", "127.0.0.1"), *trust, code=1,
+                         says="certificate verify failed")
+            self.refused(*ask, named, "--ca-certs", self.folder / "no", says="ca-certs")
+            self.refused(*ask, url.replace("https:", "http:"), code=1, says="closed the connection")
 
 
 class StubServer(CliTest):

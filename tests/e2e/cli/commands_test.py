@@ -32,7 +32,7 @@ class Commands(CliTest):
             self.assertIn(f"\n  {command[0]} ", text)
         listed = re.findall(r"^  ([a-z-]+)  +\S", text, re.MULTILINE)
         self.assertEqual(sorted(listed), sorted({command[0] for command in COMMANDS} |
-                                                {"serve", "version", "help"}))
+                                                {"serve", "structured", "version", "help"}))
         self.assertEqual(text, self.ok("--help").out)
         self.assertEqual(text, self.ok("-h").out)
 
