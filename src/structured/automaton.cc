@@ -77,7 +77,7 @@ void VisitPairs(const Dfa::State* a, const Dfa::State* b, Visitor&& visit) {
     }
   }
   std::ranges::sort(edges);
-  edges.erase(std::ranges::unique(edges).begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   auto l = left.begin();
   auto r = right.begin();
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {

@@ -20,14 +20,14 @@ constexpr std::array<std::pair<char32_t, char>, 7> kShortEscapes = {
     {{'"', '"'}, {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}}};
 
 const CharSet& Blanks() {
-  static const CharSet blanks = CharSet(U' ') | CharSet(U'\n') | CharSet(U'\r') | CharSet(U'\t');
-  return blanks;
+  static const CharSet kAll = CharSet(U' ') | CharSet(U'\n') | CharSet(U'\r') | CharSet(U'\t');
+  return kAll;
 }
 
 // What stands in a JSON string as itself.
 const CharSet& RawChars() {
-  static const CharSet raw = ~(CharSet(0, 0x1F) | CharSet(U'"') | CharSet(U'\\'));
-  return raw;
+  static const CharSet kRaw = ~(CharSet(0, 0x1F) | CharSet(U'"') | CharSet(U'\\'));
+  return kRaw;
 }
 
 CharSet HexDigits(char32_t first, char32_t last) {

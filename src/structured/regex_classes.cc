@@ -31,30 +31,30 @@ CharSet NarrowWord() {
 }  // namespace
 
 const CharSet& Digits(bool is_wide) {
-  static const CharSet narrow(U'0', U'9');
-  static const CharSet wide = CharsThat([](char32_t code) { return unicode::IsNumber(code); });
-  return is_wide ? wide : narrow;
+  static const CharSet kNarrow(U'0', U'9');
+  static const CharSet kWide = CharsThat([](char32_t code) { return unicode::IsNumber(code); });
+  return is_wide ? kWide : kNarrow;
 }
 
 const CharSet& WordChars(bool is_wide) {
-  static const CharSet narrow = NarrowWord();
-  static const CharSet wide = CharsThat([](char32_t code) {
+  static const CharSet kNarrow = NarrowWord();
+  static const CharSet kWide = CharsThat([](char32_t code) {
     return unicode::IsWord(code) || unicode::IsNumber(code) || unicode::IsLetter(code);
   });
-  return is_wide ? wide : narrow;
+  return is_wide ? kWide : kNarrow;
 }
 
 const CharSet& Spaces(bool is_wide) {
-  static const CharSet narrow = CharSet(U'\t', U'\r') | CharSet(U' ');
-  static const CharSet wide = CharsThat([](char32_t code) {
+  static const CharSet kNarrow = CharSet(U'\t', U'\r') | CharSet(U' ');
+  static const CharSet kWide = CharsThat([](char32_t code) {
     return unicode::IsWhiteSpace(code) || code == 0xFEFF || (code >= 0x1C && code <= 0x1F);
   });
-  return is_wide ? wide : narrow;
+  return is_wide ? kWide : kNarrow;
 }
 
 const CharSet& LineEnds() {
-  static const CharSet ends = CharSet(U'\n') | CharSet(U'\r') | CharSet(0x2028, 0x2029);
-  return ends;
+  static const CharSet kEnds = CharSet(U'\n') | CharSet(U'\r') | CharSet(0x2028, 0x2029);
+  return kEnds;
 }
 
 CharSet WithBothCases(const CharSet& chars) {
