@@ -31,6 +31,7 @@ BeamSteps::BeamSteps(PromptInput prompt, const BeamSearchParams& params, BeamMod
 std::vector<PromptInput> BeamSteps::NextPrompts() const {
   std::vector<PromptInput> inputs;
   if (num_steps_ == params_.max_tokens) return inputs;
+  inputs.reserve(beams_.size());
   for (const Beam& beam : beams_) inputs.push_back(Ask(beam));
   return inputs;
 }

@@ -23,13 +23,16 @@ constexpr std::size_t kMaxQueuedWork = 256;
 using PlainHandler = void (*)(ApiState& state, const HttpRequest& request, HttpReply& reply);
 
 HttpHandler Plain(ApiState& state, PlainHandler handler) {
-  return [&state, handler](std::shared_ptr<const HttpRequest> request,
-                           std::shared_ptr<HttpReply> reply) { handler(state, *request, *reply); };
+  return [&state, handler](const std::shared_ptr<const HttpRequest>& request,
+                           const std::shared_ptr<HttpReply>& reply) {
+    handler(state, *request, *reply);
+  };
 }
 
 HttpHandler Text(std::string content_type, std::string body) {
   return [content_type = std::move(content_type), body = std::move(body)](
-             std::shared_ptr<const HttpRequest> /*request*/, std::shared_ptr<HttpReply> reply) {
+             const std::shared_ptr<const HttpRequest>& /*request*/,
+             const std::shared_ptr<HttpReply>& reply) {
     HttpResponse response;
     response.content_type = content_type;
     response.body = body;
@@ -49,8 +52,8 @@ void AddRefused(std::vector<Route>& routes, std::string_view path, std::string_v
   routes.push_back({.method = "POST",
                     .path = std::string(path),
                     .access = Access::kKey,
-                    .handler = [why](std::shared_ptr<const HttpRequest> request,
-                                     std::shared_ptr<HttpReply> reply) {
+                    .handler = [why](const std::shared_ptr<const HttpRequest>& request,
+                                     const std::shared_ptr<HttpReply>& reply) {
                       reply->Send(ErrorResponse(404, StrCat(request->path, " ", why), "model"));
                     }});
 }

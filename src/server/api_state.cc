@@ -49,7 +49,7 @@ std::string Shown(const std::string& name) {
 
 HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal) {
   return [&state, handler = std::move(handler), refusal](std::shared_ptr<const HttpRequest> request,
-                                                         std::shared_ptr<HttpReply> reply) {
+                                                         const std::shared_ptr<HttpReply>& reply) {
     const std::string_view content_type = request->header("Content-Type");
     if (!content_type.empty() && !IsJson(content_type)) {
       return reply->Send(refusal(InvalidArgument("Content-Type: must be application/json")));
@@ -67,7 +67,7 @@ HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal) {
   };
 }
 
-void RunSized(ApiState& state, std::size_t num_bytes, std::shared_ptr<HttpReply> reply,
+void RunSized(ApiState& state, std::size_t num_bytes, const std::shared_ptr<HttpReply>& reply,
               std::function<Status()> work, Refusal refusal) {
   auto run = [reply, work = std::move(work), refusal] {
     Status status;
@@ -127,12 +127,12 @@ std::uint64_t RandomSeed() {
 std::string FreshId() {
   // A counter under a keyed permutation, so that ids are neither repeated nor guessed from one
   // another; a thread asks the system for its key once.
-  thread_local const std::uint64_t key = RandomSeed();
+  thread_local const std::uint64_t kKey = RandomSeed();
   thread_local std::uint64_t count = RandomSeed();
   ++count;
   const auto words =
       Philox({static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(count >> 32), 0, 0},
-             {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+             {static_cast<std::uint32_t>(kKey), static_cast<std::uint32_t>(kKey >> 32)});
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string id;
   for (int i = 0; i < 16; ++i) {

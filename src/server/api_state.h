@@ -56,7 +56,7 @@ HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal);
 
 // Runs work that is long for a thread that serves sockets, like reading a long text: on the pool
 // where `num_bytes` are many. The work's failure becomes the reply.
-void RunSized(ApiState& state, std::size_t num_bytes, std::shared_ptr<HttpReply> reply,
+void RunSized(ApiState& state, std::size_t num_bytes, const std::shared_ptr<HttpReply>& reply,
               std::function<Status()> work, Refusal refusal);
 
 // Notes the unknown fields in the log and in call.warnings; refuses them with strict_fields.

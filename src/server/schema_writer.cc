@@ -10,6 +10,7 @@ Json SchemaWriter::Take() && {
   schema["properties"] = Json(std::move(properties_));
   if (!required_.empty()) {
     JsonArray names;
+    names.reserve(required_.size());
     for (std::string& name : required_) names.emplace_back(std::move(name));
     schema["required"] = Json(std::move(names));
   }

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import unittest
+from typing import Annotated
 
 import openai
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from served import ServedTest
 
@@ -26,8 +27,8 @@ WEATHER = {
 
 
 class City(BaseModel):
-    name: str
-    population: int
+    name: Annotated[str, StringConstraints(max_length=12)]
+    is_capital: bool
 
 
 class OpenAiTest(ServedTest):
