@@ -6,6 +6,7 @@ function(quire_package)
   quire_layers(folders)
   set(script "create ${PROJECT_BINARY_DIR}/libquire.a\n")
   set(archives "")
+  list(REMOVE_ITEM folders server)  # an embedding program brings no HTTP front
   foreach(folder IN LISTS folders)
     if(TARGET quire_${folder})
       get_target_property(type quire_${folder} TYPE)

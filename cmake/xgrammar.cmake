@@ -6,7 +6,7 @@ if(NOT folder)
   execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/get_xgrammar.sh --path
     OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endif()
-set(QUIRE_XGRAMMAR ${folder}/lib/libxgrammar.a)
+set(QUIRE_XGRAMMAR ${folder}/lib/libxgrammar.a CACHE INTERNAL "the archive")
 set(QUIRE_XGRAMMAR_INCLUDE ${folder}/include)
 if(NOT EXISTS ${QUIRE_XGRAMMAR})
   message(FATAL_ERROR "xgrammar is not in ${folder}; tools/deps.sh build puts it there")

@@ -135,7 +135,6 @@ Status RunEvalLogits(Args args) {
   }
   QUIRE_ASSIGN_OR_RETURN(const Sequences sequences, ReadSequences());
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
-  Tell(llm->decisions().summary);
   QUIRE_RETURN_IF_ERROR(CheckSequences(sequences, *llm));
   std::vector<MatrixInfo> matrices;
   for (const std::vector<TokenId>& ids : sequences) {
@@ -146,6 +145,7 @@ Status RunEvalLogits(Args args) {
   const InterruptScope interrupts;
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<TensorFileWriter> file,
                          TensorFileWriter::Create(options.output, matrices));
+  Tell(llm->decisions().summary);
   return WriteLogits(*llm, sequences, *file);
 }
 

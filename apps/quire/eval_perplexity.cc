@@ -173,7 +173,6 @@ Status RunEvalPerplexity(Args args) {
   }
   QUIRE_ASSIGN_OR_RETURN(const std::string text, ReadInput(*options.file, kMaxTextBytes));
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
-  Tell(llm->decisions().summary);
   if (!llm->has_tokenizer()) return InvalidArgument("the model has no tokenizer");
   const std::int64_t context = llm->decisions().plan.max_model_len;
   if (options.window > context) {
@@ -188,6 +187,7 @@ Status RunEvalPerplexity(Args args) {
     return InvalidArgument(
         StrCat("the text has ", ids.size(), " tokens, fewer than one window of ", options.window));
   }
+  Tell(llm->decisions().summary);
   const InterruptScope interrupts;
   QUIRE_ASSIGN_OR_RETURN(const PerplexityResult result, Measure(*llm, ids, options));
   return Report(result, options);

@@ -118,7 +118,6 @@ Status RunGenerate(Args args) {
   QUIRE_ASSIGN_OR_RETURN(const std::vector<Prompt> prompts, GatherPrompts(options));
   QUIRE_ASSIGN_OR_RETURN(const auto constraint, options.constraint.Params());
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
-  if (!options.quiet) Tell(llm->decisions().summary);
   SamplingParams defaults = llm->sampling_defaults();
   QUIRE_RETURN_IF_ERROR(options.sampling.Apply(defaults));
   defaults.structured_outputs = constraint;

@@ -35,6 +35,7 @@ GenerateRun::GenerateRun(Llm& llm, const SamplingParams& defaults, const Generat
       start_(Clock::now()) {}
 
 Status GenerateRun::Run(const std::vector<Prompt>& prompts) {
+  bool has_told_sizes = output_.quiet;
   while (num_written_ < prompts.size()) {
     if (IsInterrupted()) {
       AbortAll();
@@ -43,6 +44,10 @@ Status GenerateRun::Run(const std::vector<Prompt>& prompts) {
       return Status(Code::kCancelled, "");
     }
     SubmitMore(prompts);
+    if (!has_told_sizes && llm_.has_unfinished()) {
+      Tell(llm_.decisions().summary);
+      has_told_sizes = true;
+    }
     if (llm_.has_unfinished()) QUIRE_RETURN_IF_ERROR(StepOnce());
     QUIRE_RETURN_IF_ERROR(WriteReady(prompts));
     ShowProgress(prompts.size());

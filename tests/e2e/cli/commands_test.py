@@ -9,7 +9,8 @@ import subprocess
 import harness
 from harness import CliTest, Run
 
-COMMANDS = [["chat"], ["complete"], ["generate"], ["run-batch"], ["inspect"], ["tokenize"], ["template"],
+COMMANDS = [["chat"], ["complete"], ["generate"], ["run-batch"], ["inspect"],
+            ["tokenize"], ["template"],
             ["bench", "machine"], ["bench", "kernels"], ["bench", "latency"],
             ["bench", "throughput"],
             ["eval", "perplexity"], ["eval", "logits"]]
