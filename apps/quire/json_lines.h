@@ -11,7 +11,8 @@
 
 namespace quire {
 
-// The value of a text that is line `number` of a file, from 1; the place in a message is the file's.
+// The value of a text that is line `number` of a file, from 1; the place in a message is the
+// file's.
 Result<Json> ParseJsonLine(std::string_view text, std::int64_t number);
 
 // Answers each line of standard input with one line on standard output, in order; blank lines are

@@ -39,6 +39,7 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kStatsInterval{10};  // between lines about load and speed
 constexpr milliseconds kStopPatience{2'000};        // for clients to take their last bytes
+constexpr int kInputThreads = 4;            // so that a short prompt does not wait for a huge one
 constexpr milliseconds kDrainGrain{20};             // between looks while draining
 constexpr milliseconds kRefreshGrain{1'000};        // between looks at the files of TLS
 
@@ -174,6 +175,7 @@ Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(const ServeConfig& serve) {
   QUIRE_RETURN_IF_ERROR(config.Validate());
   QUIRE_ASSIGN_OR_RETURN(config.model.model, FindModel(config.model.model));
   const AsyncOptions options = {
+      .input_threads = kInputThreads,
       .served_name = ServedName(serve),
       .log_interval = serve.server.log.disable_stats ? std::chrono::seconds(0) : kStatsInterval};
   QUIRE_ASSIGN_OR_RETURN(auto engine, AsyncEngine::Create(config, options, MakeLoadBar()));

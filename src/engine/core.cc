@@ -44,9 +44,8 @@ Result<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineConfig& confi
       .prefix_hash_algo = config.cache.prefix_caching_hash_algo,
       .constraint = structured.get()};
   QUIRE_ASSIGN_OR_RETURN(auto scheduler, Scheduler::Create(scheduler_config));
-  return std::unique_ptr<EngineCore>(
-      new EngineCore(scheduler_config, std::move(executor), std::move(structured),
-                     std::move(scheduler)));
+  return std::unique_ptr<EngineCore>(new EngineCore(scheduler_config, std::move(executor),
+                                                    std::move(structured), std::move(scheduler)));
 }
 
 Status EngineCore::Restart() {

@@ -21,7 +21,7 @@ ReplayOptions Options() {
 
 // Each step as "time: id computed+new* …", and the summary after it.
 std::string Replayed(std::string_view text, ReplaySummary* summary = nullptr,
-                ReplayOptions options = Options()) {
+                     ReplayOptions options = Options()) {
   const auto trace = ParseTrace(text);
   EXPECT_TRUE(trace.ok()) << trace.status().message();
   if (!trace.ok()) return "";
@@ -47,7 +47,7 @@ TEST(TraceReplay, ShowsThePlanOfEachStepInVirtualTime) {
 {"id":"b","arrival":0.5,"prompt":4,"output":1}
 
 {"id":"c","arrival":20,"prompt":4,"output":1})",
-                &summary),
+                     &summary),
             "0: a 0+32\n"
             "1: a 32+8* b 0+4* finished b\n"
             "2: a 40+1* finished a\n"
@@ -63,7 +63,7 @@ TEST(TraceReplay, SharesThePrefixThatLinesName) {
   ReplaySummary summary;
   EXPECT_EQ(Replayed(R"({"id":"a","prompt":20,"output":1,"prefix":"s","prefix_tokens":16}
 {"id":"b","arrival":5,"prompt":20,"output":1,"prefix":"s","prefix_tokens":16})",
-                &summary),
+                     &summary),
             "0: a 0+20* finished a\n5: b 16+4* finished b\n");
   EXPECT_EQ(summary.stats.prefix_hits, 16);
 }
@@ -73,7 +73,7 @@ TEST(TraceReplay, AbortsAndPreempts) {
   const std::string steps = Replayed(R"({"id":"a","prompt":24,"output":30}
 {"id":"b","prompt":24,"output":30}
 {"id":"c","prompt":24,"output":30,"abort":3.5})",
-                                &summary);
+                                     &summary);
   EXPECT_NE(steps.find("preempted b"), std::string::npos) << steps;
   EXPECT_EQ(summary.num_finished, 2);
   EXPECT_EQ(summary.num_aborted, 1);

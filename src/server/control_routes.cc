@@ -65,6 +65,7 @@ void Sleep(AsyncEngine& engine, const Request& request, Reply reply) {
         ErrorResponse(400, StrCat("level: must be 1 or 2, got ", Printable(level)), "level"));
   }
   engine.Pause(PauseMode::kPreempt, {});
+  engine.metrics().SetSleepLevel(level == "1" ? 1 : 2);
   engine.ResetPrefixCache(true, Answer(std::move(reply)));
 }
 
@@ -107,6 +108,7 @@ void AddAdminRoutes(const EngineSource& engine, std::vector<Route>& routes) {
     routes.push_back({method, path, Access::kAdmin, WithEngine(engine, act)});
   };
   const auto resume = [](AsyncEngine& e, const Request&, Reply reply) {
+    e.metrics().SetSleepLevel(0);
     e.Resume(Answer(std::move(reply)));
   };
   const auto tell = [](const char* name) {

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/strings.h"
+#include "engine/async_engine.h"
+#include "server/api_error.h"
 #include "server/front.h"
 #include "server/http_server.h"
 #include "server/listener.h"
@@ -16,6 +18,19 @@
 namespace quire {
 
 namespace {
+
+// `handler`, but refused while the engine is paused: a client would wait for nobody knows how long.
+HttpHandler UnlessPaused(std::function<std::shared_ptr<AsyncEngine>()> source,
+                         HttpHandler handler) {
+  return [source = std::move(source), handler = std::move(handler)](
+             std::shared_ptr<const HttpRequest> request, std::shared_ptr<HttpReply> reply) {
+    const std::shared_ptr<AsyncEngine> engine = source ? source() : nullptr;
+    if (engine != nullptr && engine->is_paused()) {
+      return reply->Send(ErrorResponse(503, "the engine is paused"));
+    }
+    handler(std::move(request), std::move(reply));
+  };
+}
 
 constexpr int kMaxIoThreads = 4;       // by itself; more only where a flag asks
 constexpr long kFilesForOthers = 256;  // of the limit of open files, not for connections
@@ -143,6 +158,9 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerConfig& config,
 }
 
 void Server::Serve(std::vector<Route> routes, ControlSources sources) {
+  for (Route& route : routes) {
+    if (route.method == "POST") route.handler = UnlessPaused(sources.engine, route.handler);
+  }
   sources.is_draining = [front = &state_->front] { return front->is_draining(); };
   sources.num_active = [service = &state_->service] {
     return service->num_active.load(std::memory_order_relaxed);

@@ -158,15 +158,12 @@ class Serve(CliTest):
         self.assertEqual(server.ask("GET", "/is_sleeping", headers=admin)[1],
                          '{"is_sleeping":true}')
         self.assertEqual(server.ask("GET", "/health")[0], 503)
-        answers = []
-        waiting = threading.Thread(target=lambda: answers.append(
-            server.ask("POST", "/v1/completions", {"prompt": [1, 2], "max_tokens": 2})[0]))
-        waiting.start()
-        time.sleep(0.3)
-        self.assertEqual(answers, [])
+        prompt = {"prompt": [1, 2], "max_tokens": 2}
+        self.assertEqual(server.ask("POST", "/v1/completions", prompt)[0], 503)
+        self.assertIn('sleep_state="weights_offloaded"} 1.0', server.ask("GET", "/metrics")[1])
         self.assertEqual(server.ask("POST", "/wake_up", headers=admin)[0], 200)
-        waiting.join(30)
-        self.assertEqual(answers, [200])
+        self.assertEqual(server.ask("POST", "/v1/completions", prompt)[0], 200)
+        self.assertIn('sleep_state="awake"} 1.0', server.ask("GET", "/metrics")[1])
         self.assertEqual(server.ask("POST", "/reset_prefix_cache", headers=admin)[0], 200)
         self.assertEqual(server.ask("GET", "/health")[0], 200)
 
