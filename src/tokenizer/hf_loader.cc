@@ -58,14 +58,11 @@ Status Named(const Status& status, std::string_view section) {
 
 Status ReadTokenizerJson(std::string_view text, TokenizerBuilder& builder) {
   if (!IsValidUtf8(text)) return DataLoss("not valid UTF-8");
-  QUIRE_ASSIGN_OR_RETURN(const auto members, SplitObject(text));
-  std::string_view model;
+  JsonMembers model;
+  QUIRE_ASSIGN_OR_RETURN(const JsonMembers members, SplitObject(text, "model", model));
   JsonObject rest;
   for (const auto& [name, value_text] : members) {
-    if (name == "model") {
-      model = value_text;
-      continue;
-    }
+    if (name == "model" && !model.empty()) continue;
     QUIRE_ASSIGN_OR_RETURN(Json value, ParseJson(value_text));
     rest.emplace_back(name, std::move(value));
   }

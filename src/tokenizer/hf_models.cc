@@ -24,8 +24,7 @@ struct ModelSection {
   std::string_view vocab, merges;  // empty: absent
 };
 
-Result<ModelSection> SplitModel(std::string_view section) {
-  QUIRE_ASSIGN_OR_RETURN(const auto members, SplitObject(section));
+Result<ModelSection> SplitModel(const JsonMembers& members) {
   ModelSection out;
   JsonObject rest;
   for (const auto& [name, text] : members) {
@@ -247,8 +246,9 @@ std::string TypeOf(const ModelSection& section) {
 
 }  // namespace
 
-Status ReadModel(std::string_view text, TokenizerBuilder& builder) {
-  QUIRE_ASSIGN_OR_RETURN(const ModelSection section, SplitModel(text));
+Status ReadModel(const JsonMembers& members, TokenizerBuilder& builder) {
+  if (members.empty()) return InvalidArgument("must be an object that describes a model");
+  QUIRE_ASSIGN_OR_RETURN(const ModelSection section, SplitModel(members));
   const std::string type = TypeOf(section);
   builder.description().model = type;
   if (type == "BPE") return ReadBpe(section, builder);

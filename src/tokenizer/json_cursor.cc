@@ -154,27 +154,42 @@ bool JsonCursor::SkipValue(std::string_view& out) {
   return true;
 }
 
-Result<std::vector<std::pair<std::string, std::string_view>>> SplitObject(std::string_view text) {
+namespace {
+
+// The value at hand, whose members go into `members` where it is an object.
+bool TakeMembers(JsonCursor& cursor, JsonMembers& members, std::string_view inner,
+                 JsonMembers* inner_members) {
   constexpr std::size_t kMaxMembers = 1000;
-  std::vector<std::pair<std::string, std::string_view>> out;
-  JsonCursor cursor(text);
-  const auto fault = [&] {
-    return InvalidArgument(StrCat("not a JSON object, at byte ", cursor.position()));
-  };
-  if (!cursor.Consume('{')) return fault();
-  if (cursor.Consume('}')) return cursor.AtEnd() ? Result(std::move(out)) : fault();
+  members.clear();
+  if (!cursor.Consume('{')) return false;
+  if (cursor.Consume('}')) return true;
   do {
     std::string name;
     std::string_view value;
-    if (!cursor.ReadString(name) || !cursor.Consume(':') || !cursor.SkipValue(value)) {
-      return fault();
+    if (!cursor.ReadString(name) || !cursor.Consume(':')) return false;
+    const bool is_inner = inner_members != nullptr && name == inner && cursor.Peek() == '{';
+    const std::size_t begin = cursor.position();
+    if (is_inner ? !TakeMembers(cursor, *inner_members, {}, nullptr) : !cursor.SkipValue(value)) {
+      return false;
     }
-    std::erase_if(out, [&](const auto& member) { return member.first == name; });
-    out.emplace_back(std::move(name), value);
-    if (out.size() > kMaxMembers) return InvalidArgument("an object with too many members");
+    if (is_inner) value = cursor.Since(begin);
+    std::erase_if(members, [&](const auto& member) { return member.first == name; });
+    members.emplace_back(std::move(name), value);
+    if (members.size() > kMaxMembers) return false;
   } while (cursor.Consume(','));
-  if (!cursor.Consume('}') || !cursor.AtEnd()) return fault();
-  return out;
+  return cursor.Consume('}');
+}
+
+}  // namespace
+
+Result<JsonMembers> SplitObject(std::string_view text, std::string_view inner,
+                                JsonMembers& inner_members) {
+  JsonMembers members;
+  JsonCursor cursor(text);
+  if (!TakeMembers(cursor, members, inner, &inner_members) || !cursor.AtEnd()) {
+    return InvalidArgument(StrCat("not a JSON object, at byte ", cursor.position()));
+  }
+  return members;
 }
 
 }  // namespace quire

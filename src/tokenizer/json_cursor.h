@@ -28,6 +28,7 @@ class JsonCursor {
 
   char Peek();  // after white space; NUL at the end
   std::size_t position() const { return at_; }
+  std::string_view Since(std::size_t begin) const { return text_.substr(begin, at_ - begin); }
 
  private:
   void SkipSpace();
@@ -38,8 +39,13 @@ class JsonCursor {
   std::size_t at_ = 0;
 };
 
-// The members of an object, their values as they stand in the text; of two of one name the later
-// counts. kInvalidArgument where it is no object.
-Result<std::vector<std::pair<std::string, std::string_view>>> SplitObject(std::string_view text);
+// Members of an object, their values as they stand in the text; of two of one name the later
+// counts.
+using JsonMembers = std::vector<std::pair<std::string, std::string_view>>;
+
+// The members of an object. Those of its member `inner`, where that is an object too, go into
+// `inner_members` in the same pass over the text. kInvalidArgument where it is no object.
+Result<JsonMembers> SplitObject(std::string_view text, std::string_view inner,
+                                JsonMembers& inner_members);
 
 }  // namespace quire
