@@ -39,9 +39,9 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kStatsInterval{10};  // between lines about load and speed
 constexpr milliseconds kStopPatience{2'000};        // for clients to take their last bytes
-constexpr int kInputThreads = 4;            // so that a short prompt does not wait for a huge one
-constexpr milliseconds kDrainGrain{20};             // between looks while draining
-constexpr milliseconds kRefreshGrain{1'000};        // between looks at the files of TLS
+constexpr int kInputThreads = 4;              // so that a short prompt does not wait for a huge one
+constexpr milliseconds kDrainGrain{20};       // between looks while draining
+constexpr milliseconds kRefreshGrain{1'000};  // between looks at the files of TLS
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts

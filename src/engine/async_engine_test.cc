@@ -196,7 +196,8 @@ TEST(AsyncEngine, CutsLongPromptsWhereSeveralMayBeInTheirPrefill) {
   ASSERT_TRUE(ears.WaitForEnds(1));
   engine->Shutdown(std::chrono::milliseconds(0));
   std::vector<std::int64_t> chunks;
-  for (const TraceSpan& span : engine->metrics().traces().Snapshot().at(0).spans) {
+  const auto traces = engine->metrics().traces().Snapshot();
+  for (const TraceSpan& span : traces.at(0).spans) {
     if (span.kind == SpanKind::kPrefillChunk) chunks.push_back(span.num_tokens);
   }
   EXPECT_EQ(chunks, (std::vector<std::int64_t>{4096 / 25, 4096 / 25, 400 - 2 * (4096 / 25)}));

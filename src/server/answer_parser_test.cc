@@ -35,6 +35,8 @@ JoinedAnswer Reason(std::string_view format, std::string_view text,
   return ParseWhole(*Make({}, format, prompt_end), text);
 }
 
+constexpr char kWithNul[] = "nul \0 byte \xff\xfe [f(a='\0\x01')] <tool_call>\0";
+
 // Answers of all formats, sound, malformed and cut off; each is given to every format.
 const std::vector<std::string>& Samples() {
   static const std::vector<std::string> samples = {
@@ -84,7 +86,7 @@ const std::vector<std::string>& Samples() {
       "functools[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
       "<tool_calls>[\n{\"name\": \"f\", \"arguments\": {\"a\": 1}},\n{\"name\": \"g\", "
       "\"arguments\": {\"a\": 2}}\n]</tool_calls>",
-      std::string("nul \0 byte \xff\xfe [f(a='\0\x01')] <tool_call>\0", 46),
+      std::string(kWithNul, sizeof kWithNul - 1),
   };
   return samples;
 }
