@@ -2,7 +2,6 @@
 #include "apps/quire/bench.h"
 
 #include <array>
-#include <cstdio>
 #include <optional>
 #include <vector>
 
@@ -35,10 +34,10 @@ std::string Overview() {
 
 }  // namespace
 
-std::string Fixed(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
+void AddOutputFlags(FlagSet& flags, BenchOutput& output) {
+  flags.Group("Output");
+  flags.Add("json", output.json, "The result as one JSON object on standard output");
+  flags.Add("output-json", output.output_json, "Write that object to a file too", "FILE");
 }
 
 Status WriteBenchResult(const BenchOutput& output, const std::string& text, const Json& result) {

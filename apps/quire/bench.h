@@ -4,6 +4,8 @@
 #include <string>
 
 #include "apps/quire/command.h"
+#include "apps/quire/flags.h"
+#include "apps/quire/terminal.h"
 #include "base/status.h"
 #include "formats/json.h"
 
@@ -22,9 +24,7 @@ struct BenchOutput {
   std::string output_json;  // a file for the object too; empty: none
 };
 
+void AddOutputFlags(FlagSet& flags, BenchOutput& output);
 Status WriteBenchResult(const BenchOutput& output, const std::string& text, const Json& result);
-
-// "12.3": a number with so many decimals.
-std::string Fixed(double value, int decimals);
 
 }  // namespace quire

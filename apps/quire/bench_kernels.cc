@@ -246,8 +246,7 @@ Status RunBenchKernels(Args args) {
                 "what memory or arithmetic of this machine allow, measured in the same run.");
   flags.Add("threads", threads, "Threads; 0: one a physical core");
   flags.Add("only", only, "Only operators whose name and shape contain this", "TEXT");
-  flags.Add("json", output.json, "One JSON object");
-  flags.Add("output-json", output.output_json, "Write that object to a file too", "FILE");
+  AddOutputFlags(flags, output);
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, flags.Parse(args));
   if (!go_on) return {};
   if (!flags.positionals().empty()) {

@@ -122,8 +122,7 @@ Status RunBenchMachine(Args args) {
                 "Measures what this machine can do at most: memory, cache, arithmetic. The other "
                 "measurements are to be held against these of the same run.");
   flags.Add("threads", threads, "Threads; 0: one a physical core");
-  flags.Add("json", output.json, "One JSON object");
-  flags.Add("output-json", output.output_json, "Write that object to a file too", "FILE");
+  AddOutputFlags(flags, output);
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, flags.Parse(args));
   if (!go_on) return {};
   if (!flags.positionals().empty()) {

@@ -35,9 +35,7 @@ void AddFlags(FlagSet& flags, BenchOptions& options) {
   flags.Add("output-len", options.load.output_len, "Tokens of each answer");
   flags.Add("n", options.load.n, "Answers of each prompt");
   flags.Add("disable-detokenize", options.disable_detokenize, "Do not turn tokens into text");
-  flags.Group("Output");
-  flags.Add("json", options.output.json, "The result as one JSON object on standard output");
-  flags.Add("output-json", options.output.output_json, "Write that object to a file too", "FILE");
+  AddOutputFlags(flags, options.output);
 }
 
 // False when --help was given.
@@ -45,12 +43,7 @@ Result<bool> ParseFlags(FlagSet& flags, Args args, BenchOptions& options) {
   AddEngineFlags(flags, options.config);
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, flags.Parse(args));
   if (!go_on) return false;
-  if (flags.positionals().size() > 1) {
-    return InvalidArgument(StrCat("one argument too many: ", Printable(flags.positionals()[1])));
-  }
-  if (!flags.positionals().empty()) {
-    QUIRE_RETURN_IF_ERROR(TakeModel(flags, flags.positionals()[0], options.config));
-  }
+  QUIRE_RETURN_IF_ERROR(TakeOnlyModel(flags, options.config));
   options.load.detokenize = !options.disable_detokenize;
   return true;
 }

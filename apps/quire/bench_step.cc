@@ -26,9 +26,7 @@ FlagSet MakeFlags(StepOptions& options) {
   flags.Add("steps", options.bench.num_steps, "Steps measured, after a warm-up");
   flags.Add("input-len", options.bench.prompt_tokens, "Tokens of each prompt");
   flags.Add("block-size", options.bench.block_size, "Tokens per KV block");
-  flags.Group("Output");
-  flags.Add("json", options.output.json, "The result as one JSON object on standard output");
-  flags.Add("output-json", options.output.output_json, "Write that object to a file too", "FILE");
+  AddOutputFlags(flags, options.output);
   flags.AddExample("quire bench step --running 1024 --json");
   return flags;
 }

@@ -60,14 +60,8 @@ struct PerplexityResult {
   std::size_t num_tokens = 0;  // of the text
 };
 
-std::string Number(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
-
 std::string WithError(const PerplexitySum& sum) {
-  return StrCat(Number(sum.perplexity(), 4), " ± ", Number(sum.error(), 4));
+  return StrCat(Fixed(sum.perplexity(), 4), " ± ", Fixed(sum.error(), 4));
 }
 
 // Row i of a window's logits says how likely token i + 1 was.

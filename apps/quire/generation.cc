@@ -18,12 +18,6 @@ constexpr double kLowestLogprob = -9999.0;
 
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-std::string Decimals(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
-
 double JsonLogprob(double logprob) {
   return std::isfinite(logprob) ? std::max(logprob, kLowestLogprob) : kLowestLogprob;
 }
@@ -170,8 +164,8 @@ std::string Generation::SpeedLine() const {
   });
   return StrCat(
       Plural(num_prompt_tokens_, "prompt token"), ", ", Plural(num_tokens(), "generated token"),
-      is_cut ? " (cut by max_tokens or the context)" : "", ", ", Decimals(tokens_per_second(), 1),
-      " tokens/s, first token after ", Decimals(seconds_to_first_token(), 2), " s");
+      is_cut ? " (cut by max_tokens or the context)" : "", ", ", Fixed(tokens_per_second(), 1),
+      " tokens/s, first token after ", Fixed(seconds_to_first_token(), 2), " s");
 }
 
 }  // namespace quire

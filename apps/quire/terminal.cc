@@ -99,6 +99,12 @@ void ProgressLine::Clear() {
   is_shown_ = false;
 }
 
+std::string Fixed(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
 std::string Plural(std::int64_t count, std::string_view thing) {
   return StrCat(count, " ", thing, count == 1 ? "" : "s");
 }

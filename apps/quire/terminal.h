@@ -42,6 +42,9 @@ class ProgressLine {
   std::chrono::steady_clock::time_point next_;
 };
 
+// "12.3": a number with so many decimals.
+std::string Fixed(double value, int decimals);
+
 // "1 token", "2 tokens"
 std::string Plural(std::int64_t count, std::string_view thing);
 
