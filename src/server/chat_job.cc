@@ -10,11 +10,24 @@ namespace {
 // So much of the prompt's end tells whether it opened the reasoning.
 constexpr std::size_t kPromptEndBytes = 512;
 
+// Of all strings in `value`.
+std::size_t TextBytes(const Json& value) {
+  std::size_t num_bytes = value.is_string() ? value.string().size() : 0;
+  if (value.is_array()) {
+    for (const Json& item : value.array()) num_bytes += TextBytes(item);
+  }
+  if (value.is_object()) {
+    for (const auto& [name, item] : value.object()) num_bytes += TextBytes(item);
+  }
+  return num_bytes;
+}
+
 }  // namespace
 
 PromptInput ChatInput(const ApiState& state, ChatPrompt chat, const ChatJob& job,
                       PromptInput input) {
   input.add_special_tokens = job.add_special_tokens;
+  input.prepare_bytes = TextBytes(chat.messages) + TextBytes(chat.tools);
   input.prepare = [&state, rendered = job.rendered, wants_text = job.wants_prompt_text,
                    prompt = std::make_shared<ChatPrompt>(std::move(chat))](PromptInput& self) {
     Result<std::string> text = state.templates.Render(std::move(*prompt));
