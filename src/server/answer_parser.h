@@ -47,6 +47,9 @@ class AnswerParser {
 
   // The answer is over: appends what was held back. Called once, after the last Feed.
   virtual void Finish(std::vector<AnswerEvent>& out) = 0;
+
+  // Whether the text that comes next is reasoning, unless it is a marker.
+  virtual bool in_reasoning() const { return false; }
 };
 
 struct ReasoningFormat;  // server/reasoning_parser.h

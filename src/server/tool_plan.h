@@ -7,6 +7,7 @@
 #include "formats/json.h"
 #include "request/sampling_params.h"
 #include "server/api_state.h"
+#include "server/field_names.h"
 
 namespace quire {
 
@@ -24,9 +25,16 @@ struct ToolPlan {
   bool shows_tools = false;   // to the template
 };
 
+struct ToolFields {
+  const Json& tools;
+  const Json& tool_choice;
+  bool is_parallel = true;
+};
+
 // From `tools` and `tool_choice` as OpenAI has them (null: absent). Puts the constraint of
-// kRequired and kNamed into `sampling`. kInvalidArgument names the field.
-Result<ToolPlan> PlanTools(const ApiState& state, const Json& tools, const Json& tool_choice,
-                           bool is_parallel, SamplingParams& sampling);
+// kRequired and kNamed into `sampling`, and into `names` what the engine's words of it mean.
+// kInvalidArgument names the field. Warns where calls may not be found.
+Result<ToolPlan> PlanTools(ApiCall& call, const ToolFields& fields, SamplingParams& sampling,
+                           FieldNames& names);
 
 }  // namespace quire
