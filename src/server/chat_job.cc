@@ -67,6 +67,7 @@ std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& j
       return MakeNamedCallParser(options, job.tools.function_name);
     case ToolMode::kAuto:
       options.tools = state.tools;
+      options.types = job.tools.types.get();
       break;
     case ToolMode::kNone:
       break;

@@ -144,6 +144,7 @@ Result<ToolPlan> PlanNamed(const ToolFields& fields, ToolPlan plan, SamplingPara
 Result<ToolPlan> PlanAuto(ApiCall& call, const ToolFields& fields, ToolPlan plan) {
   const ApiState& state = call.state;
   plan.mode = ToolMode::kAuto;
+  plan.types = std::make_shared<const ParameterTypes>(fields.tools);
   if (state.tools == nullptr) {
     return InvalidArgument(
         StrCat(fields.tool_choice.is_null() ? "tools" : "tool_choice",

@@ -1,6 +1,7 @@
 // What a request lets the model do with tools.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/status.h"
@@ -8,6 +9,7 @@
 #include "request/sampling_params.h"
 #include "server/api_state.h"
 #include "server/field_names.h"
+#include "server/tool_parsers/parameter_types.h"
 
 namespace quire {
 
@@ -20,9 +22,10 @@ enum class ToolMode {
 
 struct ToolPlan {
   ToolMode mode = ToolMode::kNone;
-  std::string function_name;  // of kNamed
-  bool is_parallel = true;    // else only the first call counts
-  bool shows_tools = false;   // to the template
+  std::string function_name;                    // of kNamed
+  bool is_parallel = true;                      // else only the first call counts
+  bool shows_tools = false;                     // to the template
+  std::shared_ptr<const ParameterTypes> types;  // of the functions; of kAuto
 };
 
 struct ToolFields {
