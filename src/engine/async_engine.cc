@@ -483,6 +483,12 @@ void AsyncEngine::Abort(const std::string& request_id) {
   if (requests.count > 0) state_->inbox.PushAbort(requests);
 }
 
+int AsyncEngine::AbortNamed(const std::string& name, bool with_namesakes) {
+  const std::vector<RequestRange> aborted = state_->live.AbortNamed(name, with_namesakes);
+  for (const RequestRange requests : aborted) state_->inbox.PushAbort(requests);
+  return static_cast<int>(aborted.size());
+}
+
 void AsyncEngine::Drain() {
   constexpr auto kPatience = std::chrono::hours(1);  // between looks; there is no last one
   while (!state_->live.WaitUntilHeard(std::chrono::steady_clock::now() + kPatience)) {

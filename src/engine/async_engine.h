@@ -90,6 +90,9 @@ class AsyncEngine {
   // are passed over. Any thread.
   void Abort(const std::string& request_id);
 
+  // Ends every prompt that a caller named so (LivePrompts::AbortNamed); gives how many. Any thread.
+  int AbortNamed(const std::string& name, bool with_namesakes);
+
   // Waits until every prompt submitted has been heard to its end. Any thread but the output thread.
   void Drain();
 

@@ -329,6 +329,21 @@ TEST(AsyncEngine, DoesNotReadAPromptThatWasAbortedBeforeItsTurn) {
   EXPECT_EQ(engine->stats().num_aborted, 1);
 }
 
+TEST(AsyncEngine, EndsThePromptsThatACallerNamedSo) {
+  Ears ears;
+  const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
+  for (const char* id :
+       {"a", "a-0", "a-12", "a-0123456789abcdef", "a-0123456789abcdef-1", "ab", "a-b"}) {
+    ASSERT_TRUE(engine->Submit(id, Text("hello", 4000), ears.Sink()).ok());
+  }
+  EXPECT_EQ(engine->AbortNamed("x", true), 0);
+  EXPECT_EQ(engine->AbortNamed("a", false), 3);
+  EXPECT_TRUE(ears.WaitForEnds(3));
+  EXPECT_EQ(engine->AbortNamed("a", true), 2);
+  EXPECT_TRUE(ears.WaitForEnds(5));
+  EXPECT_EQ(ears.Of("ab").num_ends + ears.Of("a-b").num_ends, 0);
+}
+
 TEST(AsyncEngine, StopStringsEndTheAnswerAndFreeItsBlocks) {
   Ears ears;
   const auto engine = MakeEngine(SmallConfig(), {}, [](RequestId, std::int32_t idx) {

@@ -8,6 +8,7 @@
 #include "server/anthropic.h"
 #include "server/api_error.h"
 #include "server/api_state.h"
+#include "server/generate_tokens.h"
 #include "server/openai_chat.h"
 #include "server/openai_completions.h"
 #include "server/openai_models.h"
@@ -141,6 +142,7 @@ std::vector<Route> Api::Routes() {
   json("/v1/responses", HandleResponse, openai);
   json("/v1/responses/render", HandleResponseRender, openai);
   json("/invocations", HandleInvocation, openai);
+  json("/inference/v1/generate", HandleGenerate, openai);
   json("/tokenize", HandleTokenize, openai);
   json("/detokenize", HandleDetokenize, openai);
   json("/v1/messages", HandleMessages, AnthropicErrorResponse);

@@ -79,6 +79,17 @@ Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams&
   return delivery;
 }
 
+Result<bool> ReadLogprobs(SamplingParams& sampling) {
+  const std::size_t num_ids = sampling.logprob_token_ids.size();
+  if (num_ids == 0) return sampling.logprobs.has_value();
+  if (sampling.logprobs && *sampling.logprobs != static_cast<int>(num_ids)) {
+    return InvalidArgument(StrCat("logprobs: must be the length of logprob_token_ids, which is ",
+                                  num_ids, ", got ", *sampling.logprobs));
+  }
+  sampling.logprobs.reset();
+  return true;
+}
+
 PromptInput InputOf(const CommonFields& common, const SamplingParams& sampling) {
   PromptInput input;
   input.sampling = sampling;

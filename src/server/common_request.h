@@ -52,6 +52,10 @@ struct Delivery {
 Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams& sampling,
                             FieldNames& names);
 
+// Whether log-probabilities are asked for, be it of the best tokens or of some by their ids. Those
+// of ids come instead of the best.
+Result<bool> ReadLogprobs(SamplingParams& sampling);
+
 // A prompt's part of what the fields say.
 PromptInput InputOf(const CommonFields& common, const SamplingParams& sampling);
 

@@ -19,8 +19,8 @@
 namespace quire {
 namespace {
 
-// logprobs, top_logprobs and the two names of max_tokens.
-Status ReadCounts(ChatRequest& request, FieldNames& names) {
+// logprobs, top_logprobs and the two names of max_tokens. Gives whether there are logprobs.
+Result<bool> ReadCounts(ChatRequest& request, FieldNames& names) {
   const int top = request.top_logprobs.value_or(0);
   const int num_ids = static_cast<int>(request.sampling.logprob_token_ids.size());
   if (!request.logprobs.value_or(false)) {
@@ -28,16 +28,17 @@ Status ReadCounts(ChatRequest& request, FieldNames& names) {
     if (num_ids > 0) return InvalidArgument("logprob_token_ids: needs logprobs: true");
   } else {
     request.sampling.logprobs = top == 0 ? num_ids : top;
-    names.Add("logprobs", top == 0 && num_ids > 0 ? "logprob_token_ids" : "top_logprobs");
+    names.Add("logprobs", "top_logprobs");
   }
-  if (!request.max_completion_tokens) return {};
+  QUIRE_ASSIGN_OR_RETURN(const bool has_logprobs, ReadLogprobs(request.sampling));
+  if (!request.max_completion_tokens) return has_logprobs;
   if (*request.max_completion_tokens < 1) {
     return InvalidArgument(
         StrCat("max_completion_tokens: must be at least 1, got ", *request.max_completion_tokens));
   }
   request.sampling.max_tokens = request.max_completion_tokens;
   names.Add("max_tokens", "max_completion_tokens");
-  return {};
+  return has_logprobs;
 }
 
 // The role of the answer, and what it is to begin with.
@@ -75,7 +76,7 @@ Status CheckChat(ApiCall& call, Chat& chat) {
   ChatRequest& request = chat.request;
   ChatJob& job = chat.task.job;
   job.names.Add("prompt", "messages");
-  QUIRE_RETURN_IF_ERROR(ReadCounts(request, job.names));
+  QUIRE_ASSIGN_OR_RETURN(chat.shape.has_logprobs, ReadCounts(request, job.names));
   QUIRE_ASSIGN_OR_RETURN(chat.shape.delivery,
                          ReadCommon(call, request.common, request.sampling, job.names));
   const ToolFields tools{request.tools.value, request.tool_choice.value,
@@ -94,7 +95,6 @@ void MakeTask(ApiCall& call, Chat& chat) {
   job.include_reasoning = request.include_reasoning;
   job.wants_prompt_text = request.return_prompt_text.value_or(false);
   job.add_special_tokens = request.chat.add_special_tokens;
-  chat.shape.has_logprobs = request.sampling.logprobs.has_value();
   chat.shape.num_choices = static_cast<std::size_t>(std::clamp(request.sampling.n, 1, kMaxOutputs));
   chat.task.prompt = PromptOf(request, job.tools.shows_tools);
   chat.task.input = InputOf(request.common, request.sampling);

@@ -334,8 +334,8 @@ Status SetEcho(CompletionRequest& request, Job& job) {
     job.is_echo_only = true;
     request.sampling.max_tokens = 1;
   }
-  if (request.echo && request.sampling.logprobs) {
-    request.sampling.prompt_logprobs = request.sampling.logprobs;
+  if (request.echo && job.has_logprobs) {
+    request.sampling.prompt_logprobs = request.sampling.logprobs.value_or(0);
   }
   return {};
 }
@@ -396,13 +396,9 @@ Status ReadCompletion(ApiCall& call, Json& body, Completion& completion) {
   request.sampling = call.engine->sampling_defaults();
   request.sampling.max_tokens = SamplingParams().max_tokens;
   QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
-  const std::size_t num_ids = request.sampling.logprob_token_ids.size();
-  if (num_ids > 0 && !request.sampling.logprobs) {
-    request.sampling.logprobs = static_cast<int>(num_ids);
-  }
   QUIRE_ASSIGN_OR_RETURN(job.delivery,
                          ReadCommon(call, request.common, request.sampling, job.field_names));
-  job.has_logprobs = request.sampling.logprobs.has_value();
+  QUIRE_ASSIGN_OR_RETURN(job.has_logprobs, ReadLogprobs(request.sampling));
   QUIRE_RETURN_IF_ERROR(SetEcho(request, job));
   QUIRE_ASSIGN_OR_RETURN(completion.prompts, ReadPrompts(request.prompt.value));
   QUIRE_RETURN_IF_ERROR(CheckNumChoices(completion.prompts.size(), request.sampling.n));
