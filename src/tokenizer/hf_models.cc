@@ -1,9 +1,13 @@
 #include "tokenizer/hf_models.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,10 +54,12 @@ Status ReadVocabulary(std::string_view text, Vocabulary& vocabulary) {
   if (!cursor.Consume('{')) return fault("must be an object of pieces and ids");
   vocabulary.Reserve(text.size() / 24, text.size() / 2);
   if (cursor.Consume('}')) return {};
-  std::string piece;
+  std::string_view piece;
+  std::string buffer;
   do {
     std::int64_t id = 0;
-    if (!cursor.ReadString(piece) || !cursor.Consume(':')) return fault("must hold pieces and ids");
+    if (!cursor.ReadString(piece, buffer) || !cursor.Consume(':'))
+      return fault("must hold pieces and ids");
     if (!cursor.ReadInteger(id) || id < 0 || id > kMaxTokenId) {
       return fault(StrCat("the id of \"", Printable(piece), "\" must be an integer from 0 to ",
                           kMaxTokenId));
@@ -63,50 +69,96 @@ Status ReadVocabulary(std::string_view text, Vocabulary& vocabulary) {
   return cursor.Consume('}') && cursor.AtEnd() ? Status() : fault("must be an object");
 }
 
+// Reads the list of merges, many at a time, so that their pieces are looked up side by side.
+class MergeReader {
+ public:
+  // `prefix_bytes`: what the right piece of a merge loses at its beginning.
+  MergeReader(const Vocabulary& vocabulary, std::size_t prefix_bytes)
+      : vocabulary_(vocabulary),
+        prefix_bytes_(prefix_bytes),
+        rules_(std::make_unique<PairRules>(static_cast<std::size_t>(vocabulary.num_pieces()))) {}
+
+  Result<std::unique_ptr<const PairRules>> Read(std::string_view text);
+
+ private:
+  struct Merge {
+    std::string_view left, right;
+    std::string left_buffer, right_buffer, joined;
+  };
+  static constexpr std::size_t kPieces = 3;  // of a merge: left, right, what they make
+  static constexpr std::size_t kBatch = Vocabulary::kMaxBatch / kPieces;
+
+  static bool ReadMerge(JsonCursor& cursor, Merge& out);
+  Status AddBatch();
+
+  const Vocabulary& vocabulary_;
+  std::size_t prefix_bytes_;
+  std::unique_ptr<PairRules> rules_;
+  std::uint32_t rank_ = 0;  // of the first merge that waits
+  std::array<Merge, kBatch> batch_;
+  std::size_t num_waiting_ = 0;
+};
+
 // "left right" or ["left", "right"].
-bool ReadMerge(JsonCursor& cursor, std::string& left, std::string& right) {
+bool MergeReader::ReadMerge(JsonCursor& cursor, Merge& out) {
   if (cursor.Consume('[')) {
-    return cursor.ReadString(left) && cursor.Consume(',') && cursor.ReadString(right) &&
-           cursor.Consume(']');
+    return cursor.ReadString(out.left, out.left_buffer) && cursor.Consume(',') &&
+           cursor.ReadString(out.right, out.right_buffer) && cursor.Consume(']');
   }
-  if (!cursor.ReadString(left)) return false;
-  right.clear();
-  if (left.starts_with("#version")) return true;
-  const std::size_t blank = left.find(' ');
-  if (blank == std::string::npos || left.find(' ', blank + 1) != std::string::npos) return false;
-  right = left.substr(blank + 1);
-  left.resize(blank);
-  return true;
+  if (!cursor.ReadString(out.left, out.left_buffer)) return false;
+  out.right = {};
+  if (out.left.starts_with("#version")) return true;
+  const std::size_t blank = out.left.find(' ');
+  if (blank == std::string_view::npos) return false;
+  out.right = out.left.substr(blank + 1);
+  out.left = out.left.substr(0, blank);
+  return out.right.find(' ') == std::string_view::npos;
 }
 
-Result<std::unique_ptr<const PairRules>> ReadMerges(std::string_view text,
-                                                    const Vocabulary& vocabulary,
-                                                    std::size_t prefix_bytes) {
-  JsonCursor cursor(text);
-  if (!cursor.Consume('[')) return InvalidArgument("merges: must be an array");
-  auto rules = std::make_unique<PairRules>(static_cast<std::size_t>(vocabulary.num_pieces()));
-  if (cursor.Consume(']')) return std::unique_ptr<const PairRules>(std::move(rules));
-  std::uint32_t rank = 0;
-  std::string left_text, right_text, joined;
-  do {
-    if (!ReadMerge(cursor, left_text, right_text)) {
-      return InvalidArgument(StrCat("merges: number ", rank, " must be two pieces"));
-    }
-    if (right_text.empty() && left_text.starts_with("#version")) continue;
-    joined = left_text;
-    joined.append(right_text, std::min(prefix_bytes, right_text.size()), std::string::npos);
-    const TokenId left = vocabulary.Find(left_text);
-    const TokenId right = vocabulary.Find(right_text);
-    const TokenId whole = vocabulary.Find(joined);
+// Looks up the pieces of the merges that wait and makes rules of them.
+Status MergeReader::AddBatch() {
+  std::array<std::string_view, kBatch * kPieces> pieces;
+  std::array<TokenId, kBatch * kPieces> ids;
+  for (std::size_t i = 0; i < num_waiting_; ++i) {
+    Merge& merge = batch_[i];
+    merge.joined = merge.left;
+    merge.joined += merge.right.substr(std::min(prefix_bytes_, merge.right.size()));
+    pieces[i * kPieces] = merge.left;
+    pieces[i * kPieces + 1] = merge.right;
+    pieces[i * kPieces + 2] = merge.joined;
+  }
+  vocabulary_.FindAll(std::span(pieces).first(num_waiting_ * kPieces),
+                      std::span(ids).first(num_waiting_ * kPieces));
+  for (std::size_t i = 0; i < num_waiting_; ++i) {
+    const TokenId left = ids[i * kPieces], right = ids[i * kPieces + 1],
+                  whole = ids[i * kPieces + 2];
     if (left == kNoToken || right == kNoToken || whole == kNoToken) {
-      return InvalidArgument(StrCat("merges: number ", rank, ", \"", Printable(left_text),
-                                    "\" and \"", Printable(right_text),
+      return InvalidArgument(StrCat("merges: number ", rank_, ", \"", Printable(batch_[i].left),
+                                    "\" and \"", Printable(batch_[i].right),
                                     "\", has a piece that is not in the vocabulary"));
     }
-    rules->Add(left, right, {rank++, whole});
+    rules_->Add(left, right, {rank_++, whole});
+  }
+  num_waiting_ = 0;
+  return {};
+}
+
+Result<std::unique_ptr<const PairRules>> MergeReader::Read(std::string_view text) {
+  JsonCursor cursor(text);
+  if (!cursor.Consume('[')) return InvalidArgument("merges: must be an array");
+  if (cursor.Consume(']')) return std::unique_ptr<const PairRules>(std::move(rules_));
+  do {
+    Merge& merge = batch_[num_waiting_];
+    if (!ReadMerge(cursor, merge)) {
+      QUIRE_RETURN_IF_ERROR(AddBatch());  // a fault of an earlier one comes first
+      return InvalidArgument(StrCat("merges: number ", rank_, " must be two pieces"));
+    }
+    if (merge.right.empty() && merge.left.starts_with("#version")) continue;
+    if (++num_waiting_ == kBatch) QUIRE_RETURN_IF_ERROR(AddBatch());
   } while (cursor.Consume(','));
+  QUIRE_RETURN_IF_ERROR(AddBatch());
   if (!cursor.Consume(']') || !cursor.AtEnd()) return InvalidArgument("merges: must be an array");
-  return std::unique_ptr<const PairRules>(std::move(rules));
+  return std::unique_ptr<const PairRules>(std::move(rules_));
 }
 
 Result<std::string> OptionalString(const Json& config, std::string_view name) {
@@ -135,9 +187,8 @@ Status ReadBpe(const ModelSection& section, TokenizerBuilder& builder) {
   pipeline.model_takes_bytes =
       is_plain && pipeline.pre_tokenizer != nullptr && pipeline.pre_tokenizer->EndsInByteChars();
   options.is_byte_level = pipeline.model_takes_bytes;
-  QUIRE_ASSIGN_OR_RETURN(
-      std::unique_ptr<const PairRules> rules,
-      ReadMerges(section.merges, pipeline.vocabulary, options.continuing_subword_prefix.size()));
+  MergeReader merges(pipeline.vocabulary, options.continuing_subword_prefix.size());
+  QUIRE_ASSIGN_OR_RETURN(std::unique_ptr<const PairRules> rules, merges.Read(section.merges));
   pipeline.model =
       std::make_unique<BpeModel>(pipeline.vocabulary, std::move(rules), std::move(options));
   return {};
@@ -178,11 +229,13 @@ Status ReadUnigram(const ModelSection& section, TokenizerBuilder& builder) {
   std::vector<TokenId> ids;
   JsonCursor cursor(section.vocab);
   if (!cursor.Consume('[')) return InvalidArgument("vocab: must be an array of pieces and scores");
-  std::string piece;
+  std::string_view piece;
+  std::string buffer;
   for (bool is_first = true; !cursor.Consume(']'); is_first = false) {
     double score = 0;
-    if ((!is_first && !cursor.Consume(',')) || !cursor.Consume('[') || !cursor.ReadString(piece) ||
-        !cursor.Consume(',') || !cursor.ReadNumber(score) || !cursor.Consume(']')) {
+    if ((!is_first && !cursor.Consume(',')) || !cursor.Consume('[') ||
+        !cursor.ReadString(piece, buffer) || !cursor.Consume(',') || !cursor.ReadNumber(score) ||
+        !cursor.Consume(']')) {
       return InvalidArgument(StrCat("vocab: entry ", ids.size(), " must be a piece and a score"));
     }
     ids.push_back(static_cast<TokenId>(ids.size()));

@@ -30,6 +30,16 @@ std::size_t EndOfString(std::string_view text, std::size_t at) {
   return std::min(at, size);
 }
 
+// The position of the first quote, backslash or control byte of a string from `at` on; the size of
+// `text` where there is none.
+std::size_t EndOfPlain(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] != '"' && text[at] != '\\' &&
+         static_cast<unsigned char>(text[at]) >= 0x20) {
+    ++at;
+  }
+  return at;
+}
+
 }  // namespace
 
 void JsonCursor::SkipSpace() {
@@ -58,22 +68,26 @@ bool JsonCursor::AtEnd() {
   return at_ == text_.size();
 }
 
-bool JsonCursor::ReadString(std::string& out) {
-  out.clear();
+bool JsonCursor::ReadString(std::string_view& out, std::string& buffer) {
   if (!Consume('"')) return false;
-  while (at_ < text_.size()) {
-    std::size_t end = at_;
-    while (end < text_.size() && text_[end] != '"' && text_[end] != '\\' &&
-           static_cast<unsigned char>(text_[end]) >= 0x20) {
-      ++end;
-    }
-    out.append(text_, at_, end - at_);
-    at_ = end;
-    if (at_ == text_.size() || static_cast<unsigned char>(text_[at_]) < 0x20) return false;
-    if (text_[at_++] == '"') return true;
-    if (!ReadEscape(out)) return false;
+  const std::size_t begin = at_;
+  at_ = EndOfPlain(text_, at_);
+  if (at_ < text_.size() && text_[at_] == '"') {
+    out = text_.substr(begin, at_++ - begin);
+    return true;
   }
-  return false;
+  buffer.assign(text_, begin, at_ - begin);
+  while (at_ < text_.size() && text_[at_] == '\\') {
+    ++at_;
+    if (!ReadEscape(buffer)) return false;
+    const std::size_t plain = at_;
+    at_ = EndOfPlain(text_, at_);
+    buffer.append(text_, plain, at_ - plain);
+  }
+  out = buffer;
+  if (at_ == text_.size() || text_[at_] != '"') return false;
+  ++at_;
+  return true;
 }
 
 bool JsonCursor::ReadHex(std::uint32_t& out) {
@@ -164,9 +178,9 @@ bool TakeMembers(JsonCursor& cursor, JsonMembers& members, std::string_view inne
   if (!cursor.Consume('{')) return false;
   if (cursor.Consume('}')) return true;
   do {
-    std::string name;
-    std::string_view value;
-    if (!cursor.ReadString(name) || !cursor.Consume(':')) return false;
+    std::string_view name, value;
+    std::string buffer;
+    if (!cursor.ReadString(name, buffer) || !cursor.Consume(':')) return false;
     const bool is_inner = inner_members != nullptr && name == inner && cursor.Peek() == '{';
     const std::size_t begin = cursor.position();
     if (is_inner ? !TakeMembers(cursor, *inner_members, {}, nullptr) : !cursor.SkipValue(value)) {
@@ -174,7 +188,7 @@ bool TakeMembers(JsonCursor& cursor, JsonMembers& members, std::string_view inne
     }
     if (is_inner) value = cursor.Since(begin);
     std::erase_if(members, [&](const auto& member) { return member.first == name; });
-    members.emplace_back(std::move(name), value);
+    members.emplace_back(name, value);
     if (members.size() > kMaxMembers) return false;
   } while (cursor.Consume(','));
   return cursor.Consume('}');

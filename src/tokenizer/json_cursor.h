@@ -19,7 +19,9 @@ class JsonCursor {
 
   bool Consume(char c);  // after white space; false: something else stands there
   bool AtEnd();          // only white space is left
-  bool ReadString(std::string& out);
+  // The text of a string: as it stands in the JSON where it has no escapes, else put together in
+  // `buffer`.
+  bool ReadString(std::string_view& out, std::string& buffer);
   bool ReadInteger(std::int64_t& out);
   bool ReadNumber(double& out);
   // Passes over any value; nesting is bounded. What it passes over is not checked but for
