@@ -45,6 +45,47 @@ Result<ModelSection> SplitModel(const JsonMembers& members) {
   return out;
 }
 
+// Adds pieces to a vocabulary a little later than they are read; meanwhile the processor fetches
+// the memory where they go.
+class PieceQueue {
+ public:
+  explicit PieceQueue(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
+  // Reads the next piece, which piece() then is, from the cursor's text.
+  bool Read(JsonCursor& cursor) { return cursor.ReadString(Next().piece, Next().buffer); }
+  std::string_view piece() { return Next().piece; }
+  Status Push(TokenId id);
+  Status Finish();  // adds those that still wait
+
+ private:
+  struct Entry {
+    std::string_view piece;
+    std::string buffer;
+    TokenId id;
+  };
+  Entry& Next() { return entries_[count_ % entries_.size()]; }
+  Status Add(const Entry& entry) { return vocabulary_.AddOrMove(entry.piece, entry.id); }
+
+  Vocabulary& vocabulary_;
+  std::array<Entry, 16> entries_;
+  std::size_t count_ = 0;  // of those pushed; all but the last few are added
+};
+
+Status PieceQueue::Push(TokenId id) {
+  Next().id = id;
+  vocabulary_.Prefetch(Next().piece);
+  ++count_;
+  return count_ < entries_.size() ? Status() : Add(Next());
+}
+
+Status PieceQueue::Finish() {
+  for (std::size_t left = std::min(count_, entries_.size() - 1); left > 0; --left) {
+    QUIRE_RETURN_IF_ERROR(Add(entries_[(count_ - left) % entries_.size()]));
+  }
+  count_ = 0;
+  return {};
+}
+
 // {"piece": id, …}
 Status ReadVocabulary(std::string_view text, Vocabulary& vocabulary) {
   JsonCursor cursor(text);
@@ -54,18 +95,17 @@ Status ReadVocabulary(std::string_view text, Vocabulary& vocabulary) {
   if (!cursor.Consume('{')) return fault("must be an object of pieces and ids");
   vocabulary.Reserve(text.size() / 24, text.size() / 2);
   if (cursor.Consume('}')) return {};
-  std::string_view piece;
-  std::string buffer;
+  PieceQueue pieces(vocabulary);
   do {
     std::int64_t id = 0;
-    if (!cursor.ReadString(piece, buffer) || !cursor.Consume(':'))
-      return fault("must hold pieces and ids");
+    if (!pieces.Read(cursor) || !cursor.Consume(':')) return fault("must hold pieces and ids");
     if (!cursor.ReadInteger(id) || id < 0 || id > kMaxTokenId) {
-      return fault(StrCat("the id of \"", Printable(piece), "\" must be an integer from 0 to ",
-                          kMaxTokenId));
+      return fault(StrCat("the id of \"", Printable(pieces.piece()),
+                          "\" must be an integer from 0 to ", kMaxTokenId));
     }
-    QUIRE_RETURN_IF_ERROR(vocabulary.AddOrMove(piece, static_cast<TokenId>(id)));
+    QUIRE_RETURN_IF_ERROR(pieces.Push(static_cast<TokenId>(id)));
   } while (cursor.Consume(','));
+  QUIRE_RETURN_IF_ERROR(pieces.Finish());
   return cursor.Consume('}') && cursor.AtEnd() ? Status() : fault("must be an object");
 }
 
@@ -129,6 +169,9 @@ Status MergeReader::AddBatch() {
   }
   vocabulary_.FindAll(std::span(pieces).first(num_waiting_ * kPieces),
                       std::span(ids).first(num_waiting_ * kPieces));
+  for (std::size_t i = 0; i < num_waiting_; ++i) {
+    rules_->Prefetch(ids[i * kPieces], ids[i * kPieces + 1]);
+  }
   for (std::size_t i = 0; i < num_waiting_; ++i) {
     const TokenId left = ids[i * kPieces], right = ids[i * kPieces + 1],
                   whole = ids[i * kPieces + 2];
@@ -229,19 +272,18 @@ Status ReadUnigram(const ModelSection& section, TokenizerBuilder& builder) {
   std::vector<TokenId> ids;
   JsonCursor cursor(section.vocab);
   if (!cursor.Consume('[')) return InvalidArgument("vocab: must be an array of pieces and scores");
-  std::string_view piece;
-  std::string buffer;
+  PieceQueue pieces(pipeline.vocabulary);
   for (bool is_first = true; !cursor.Consume(']'); is_first = false) {
     double score = 0;
-    if ((!is_first && !cursor.Consume(',')) || !cursor.Consume('[') ||
-        !cursor.ReadString(piece, buffer) || !cursor.Consume(',') || !cursor.ReadNumber(score) ||
-        !cursor.Consume(']')) {
+    if ((!is_first && !cursor.Consume(',')) || !cursor.Consume('[') || !pieces.Read(cursor) ||
+        !cursor.Consume(',') || !cursor.ReadNumber(score) || !cursor.Consume(']')) {
       return InvalidArgument(StrCat("vocab: entry ", ids.size(), " must be a piece and a score"));
     }
     ids.push_back(static_cast<TokenId>(ids.size()));
     scores.push_back(AsOriginalReads(score));
-    QUIRE_RETURN_IF_ERROR(pipeline.vocabulary.AddOrMove(piece, ids.back()));
+    QUIRE_RETURN_IF_ERROR(pieces.Push(ids.back()));
   }
+  QUIRE_RETURN_IF_ERROR(pieces.Finish());
   UnigramOptions options;
   QUIRE_ASSIGN_OR_RETURN(const std::int64_t unk_id, IntOr(config, "unk_id", kNoToken));
   if (unk_id < kNoToken || unk_id >= static_cast<std::int64_t>(ids.size())) {

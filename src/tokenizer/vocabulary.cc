@@ -39,6 +39,10 @@ std::size_t Vocabulary::SlotOf(std::string_view piece, std::uint32_t tag) const 
   return slot;
 }
 
+void Vocabulary::Prefetch(std::string_view piece) const {
+  if (!slots_.empty()) __builtin_prefetch(&slots_[HomeOf(TagOf(piece))]);
+}
+
 TokenId Vocabulary::Find(std::string_view piece) const {
   return slots_.empty() ? kNoToken : slots_[SlotOf(piece, TagOf(piece))].id;
 }

@@ -29,6 +29,9 @@ class Vocabulary {
   // As Add, but a later id of the same piece is the one that Find() gives.
   Status AddOrMove(std::string_view piece, TokenId id);
 
+  // Begins to fetch the memory where the piece stands or would go, for an Add soon after.
+  void Prefetch(std::string_view piece) const;
+
   // The id of the piece; kNoToken where there is none.
   TokenId Find(std::string_view piece) const;
 
