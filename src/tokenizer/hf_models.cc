@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "formats/json.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/json_cursor.h"
+#include "tokenizer/merge_batch.h"
 #include "tokenizer/unigram.h"
 #include "tokenizer/wordpiece.h"
 
@@ -67,7 +67,7 @@ class PieceQueue {
   Status Add(const Entry& entry) { return vocabulary_.AddOrMove(entry.piece, entry.id); }
 
   Vocabulary& vocabulary_;
-  std::array<Entry, 16> entries_;
+  std::array<Entry, Vocabulary::kPrefetchDistance> entries_;
   std::size_t count_ = 0;  // of those pushed; all but the last few are added
 };
 
@@ -109,45 +109,24 @@ Status ReadVocabulary(std::string_view text, Vocabulary& vocabulary) {
   return cursor.Consume('}') && cursor.AtEnd() ? Status() : fault("must be an object");
 }
 
-// Reads the list of merges, many at a time, so that their pieces are looked up side by side.
-class MergeReader {
- public:
-  // `prefix_bytes`: what the right piece of a merge loses at its beginning.
-  MergeReader(const Vocabulary& vocabulary, std::size_t prefix_bytes)
-      : vocabulary_(vocabulary),
-        prefix_bytes_(prefix_bytes),
-        rules_(std::make_unique<PairRules>(static_cast<std::size_t>(vocabulary.num_pieces()))) {}
+// A merge as it stands in the file: views into the text, or into the buffers where there are
+// escapes.
+struct MergeText {
+  std::string_view left, right;
+  std::string left_buffer, right_buffer;
 
-  Result<std::unique_ptr<const PairRules>> Read(std::string_view text);
-
- private:
-  struct Merge {
-    std::string_view left, right;
-    std::string left_buffer, right_buffer, joined;
-  };
-  static constexpr std::size_t kPieces = 3;  // of a merge: left, right, what they make
-  static constexpr std::size_t kBatch = Vocabulary::kMaxBatch / kPieces;
-
-  static bool ReadMerge(JsonCursor& cursor, Merge& out);
-  Status AddBatch();
-
-  const Vocabulary& vocabulary_;
-  std::size_t prefix_bytes_;
-  std::unique_ptr<PairRules> rules_;
-  std::uint32_t rank_ = 0;  // of the first merge that waits
-  std::array<Merge, kBatch> batch_;
-  std::size_t num_waiting_ = 0;
+  bool is_comment() const { return right.empty() && left.starts_with("#version"); }
 };
 
 // "left right" or ["left", "right"].
-bool MergeReader::ReadMerge(JsonCursor& cursor, Merge& out) {
+bool ReadMerge(JsonCursor& cursor, MergeText& out) {
   if (cursor.Consume('[')) {
     return cursor.ReadString(out.left, out.left_buffer) && cursor.Consume(',') &&
            cursor.ReadString(out.right, out.right_buffer) && cursor.Consume(']');
   }
   if (!cursor.ReadString(out.left, out.left_buffer)) return false;
   out.right = {};
-  if (out.left.starts_with("#version")) return true;
+  if (out.is_comment()) return true;
   const std::size_t blank = out.left.find(' ');
   if (blank == std::string_view::npos) return false;
   out.right = out.left.substr(blank + 1);
@@ -155,53 +134,36 @@ bool MergeReader::ReadMerge(JsonCursor& cursor, Merge& out) {
   return out.right.find(' ') == std::string_view::npos;
 }
 
-// Looks up the pieces of the merges that wait and makes rules of them.
-Status MergeReader::AddBatch() {
-  std::array<std::string_view, kBatch * kPieces> pieces;
-  std::array<TokenId, kBatch * kPieces> ids;
-  for (std::size_t i = 0; i < num_waiting_; ++i) {
-    Merge& merge = batch_[i];
-    merge.joined = merge.left;
-    merge.joined += merge.right.substr(std::min(prefix_bytes_, merge.right.size()));
-    pieces[i * kPieces] = merge.left;
-    pieces[i * kPieces + 1] = merge.right;
-    pieces[i * kPieces + 2] = merge.joined;
-  }
-  vocabulary_.FindAll(std::span(pieces).first(num_waiting_ * kPieces),
-                      std::span(ids).first(num_waiting_ * kPieces));
-  for (std::size_t i = 0; i < num_waiting_; ++i) {
-    rules_->Prefetch(ids[i * kPieces], ids[i * kPieces + 1]);
-  }
-  for (std::size_t i = 0; i < num_waiting_; ++i) {
-    const TokenId left = ids[i * kPieces], right = ids[i * kPieces + 1],
-                  whole = ids[i * kPieces + 2];
-    if (left == kNoToken || right == kNoToken || whole == kNoToken) {
-      return InvalidArgument(StrCat("merges: number ", rank_, ", \"", Printable(batch_[i].left),
-                                    "\" and \"", Printable(batch_[i].right),
-                                    "\", has a piece that is not in the vocabulary"));
-    }
-    rules_->Add(left, right, {rank_++, whole});
-  }
-  num_waiting_ = 0;
-  return {};
+Status Flush(MergeBatch& batch) {
+  const auto missing = batch.Flush();
+  if (!missing) return {};
+  return InvalidArgument(StrCat("merges: number ", missing->rank, ", \"", Printable(missing->left),
+                                "\" and \"", Printable(missing->right),
+                                "\", has a piece that is not in the vocabulary"));
 }
 
-Result<std::unique_ptr<const PairRules>> MergeReader::Read(std::string_view text) {
+Result<std::unique_ptr<const PairRules>> ReadMerges(std::string_view text,
+                                                    const Vocabulary& vocabulary,
+                                                    std::size_t prefix_bytes) {
   JsonCursor cursor(text);
   if (!cursor.Consume('[')) return InvalidArgument("merges: must be an array");
-  if (cursor.Consume(']')) return std::unique_ptr<const PairRules>(std::move(rules_));
+  auto rules = std::make_unique<PairRules>(static_cast<std::size_t>(vocabulary.num_pieces()));
+  if (cursor.Consume(']')) return std::unique_ptr<const PairRules>(std::move(rules));
+  MergeBatch batch(vocabulary, *rules, prefix_bytes);
+  std::array<MergeText, MergeBatch::kMaxMerges> merges;
+  std::uint32_t rank = 0;
   do {
-    Merge& merge = batch_[num_waiting_];
+    MergeText& merge = merges[rank % merges.size()];
     if (!ReadMerge(cursor, merge)) {
-      QUIRE_RETURN_IF_ERROR(AddBatch());  // a fault of an earlier one comes first
-      return InvalidArgument(StrCat("merges: number ", rank_, " must be two pieces"));
+      QUIRE_RETURN_IF_ERROR(Flush(batch));  // a fault of an earlier one comes first
+      return InvalidArgument(StrCat("merges: number ", rank, " must be two pieces"));
     }
-    if (merge.right.empty() && merge.left.starts_with("#version")) continue;
-    if (++num_waiting_ == kBatch) QUIRE_RETURN_IF_ERROR(AddBatch());
+    if (merge.is_comment()) continue;
+    if (!batch.Push(merge.left, merge.right, rank++)) QUIRE_RETURN_IF_ERROR(Flush(batch));
   } while (cursor.Consume(','));
-  QUIRE_RETURN_IF_ERROR(AddBatch());
+  QUIRE_RETURN_IF_ERROR(Flush(batch));
   if (!cursor.Consume(']') || !cursor.AtEnd()) return InvalidArgument("merges: must be an array");
-  return std::unique_ptr<const PairRules>(std::move(rules_));
+  return std::unique_ptr<const PairRules>(std::move(rules));
 }
 
 Result<std::string> OptionalString(const Json& config, std::string_view name) {
@@ -230,8 +192,9 @@ Status ReadBpe(const ModelSection& section, TokenizerBuilder& builder) {
   pipeline.model_takes_bytes =
       is_plain && pipeline.pre_tokenizer != nullptr && pipeline.pre_tokenizer->EndsInByteChars();
   options.is_byte_level = pipeline.model_takes_bytes;
-  MergeReader merges(pipeline.vocabulary, options.continuing_subword_prefix.size());
-  QUIRE_ASSIGN_OR_RETURN(std::unique_ptr<const PairRules> rules, merges.Read(section.merges));
+  QUIRE_ASSIGN_OR_RETURN(
+      std::unique_ptr<const PairRules> rules,
+      ReadMerges(section.merges, pipeline.vocabulary, options.continuing_subword_prefix.size()));
   pipeline.model =
       std::make_unique<BpeModel>(pipeline.vocabulary, std::move(rules), std::move(options));
   return {};

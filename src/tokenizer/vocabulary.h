@@ -31,6 +31,7 @@ class Vocabulary {
 
   // Begins to fetch the memory where the piece stands or would go, for an Add soon after.
   void Prefetch(std::string_view piece) const;
+  static constexpr std::size_t kPrefetchDistance = 16;  // pieces: how much sooner is enough
 
   // The id of the piece; kNoToken where there is none.
   TokenId Find(std::string_view piece) const;
