@@ -40,7 +40,7 @@ struct EngineStats {
 };
 
 struct AsyncOptions {
-  int input_threads = 1;          // that check and tokenize prompts
+  int input_threads = 1;          // that check and tokenize prompts; one more reads long texts
   std::size_t max_queued = 1024;  // prompts on their way to the scheduler before one is refused
   std::string served_name;        // of the model, as metrics show it; empty: its path
   std::chrono::seconds log_interval{0};  // between lines that say what is done; 0: none
