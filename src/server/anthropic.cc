@@ -53,6 +53,7 @@ Status HandleMessages(ApiCall call, Json body) {
   if (NeedsSpecialTokens(call.state, job.tools)) sampling.skip_special_tokens = false;
   if (!job.tools.shows_tools) chat.prompt.tools = Json();
   job.head = MakeReplyHead(call, "msg_", std::nullopt);
+  job.is_stream = delivery.is_stream;
 
   std::vector<PromptInput> inputs;
   inputs.push_back(ChatInput(call.state, std::move(chat.prompt), job, InputOf(common, sampling)));

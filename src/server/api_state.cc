@@ -100,7 +100,8 @@ Status WarnOfUnknown(ApiCall& call, const std::vector<std::string>& names,
   }
   if (names.size() > kMaxNamesShown) shown.push_back("...");
   const std::string text = StrCat("unknown fields ignored: ", Join(shown, ", "), hint);
-  QUIRE_LOG(kWarning) << call.request->path << " " << call.request->request_id << ": " << text;
+  QUIRE_LOG(kWarning) << Printable(call.request->path) << " " << call.request->request_id << ": "
+                      << text;
   call.warnings.push_back({.name = "Warning", .value = StrCat("299 quire \"", text, "\"")});
   return {};
 }

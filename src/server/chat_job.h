@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/prompt.h"
@@ -26,6 +27,8 @@ struct RenderedChat {
 
 struct ChatJob {
   ReplyHead head;
+  std::string_view api = "other";  // that the request came by, as metrics name it
+  bool is_stream = false;
   ToolPlan tools;
   bool include_reasoning = true;
   bool wants_prompt_text = false;
@@ -80,6 +83,7 @@ class ChatListener : public PromptListener {
   void Parse(Choice& choice, CompletionOutput& answer);
   void HideEndToken(CompletionOutput& answer) const;
   void DropUnwanted(Choice& choice);
+  void CountParsing(const Choice& choice, bool is_last) const;
 
   const ApiState& state_;
   ChatJob job_;

@@ -146,6 +146,8 @@ Status HandleResponse(ApiCall call, Json body) {
   if (NeedsSpecialTokens(call.state, job.tools)) request.sampling.skip_special_tokens = false;
   if (!job.tools.shows_tools) tools = Json();
   job.head = MakeReplyHead(call, "resp_", request.common.request_id);
+  job.api = "responses";
+  job.is_stream = delivery.is_stream;
   job.include_reasoning = request.include_reasoning;
   shape.id = job.head.id;
   shape.echoed = EchoOf(request);
