@@ -175,7 +175,9 @@ void AsyncEngine::State::RunInput(MessageQueue<SubmittedPrompt>& prompts) {
                 std::move(prompt->sink));
     } else if (!*lacks_grammar) {
       HandOn(prepared);
-    } else if (!compiling.TryPush(prepared)) {
+    } else if (const auto count = static_cast<int>(prepared.requests.size());
+               metrics->NoteDeferred(count), !compiling.TryPush(prepared)) {
+      metrics->NoteDeferred(-count);
       EndPrompt(LastOutput(prepared.record->request_id(),
                            ResourceExhausted("too many grammars are waiting to be compiled; try "
                                              "again later")),
@@ -191,12 +193,14 @@ void AsyncEngine::State::HandOn(PreparedPrompt& prepared) {
 
 void AsyncEngine::State::RunCompiler() {
   while (auto prepared = compiling.Pop()) {
+    const auto count = static_cast<int>(prepared->requests.size());
     Status status;
     try {
       status = Compile(*prepared);
     } catch (const std::exception& error) {
       status = Internal(StrCat("compiling the grammar: ", error.what()));
     }
+    metrics->NoteDeferred(-count);
     if (status.ok()) {
       HandOn(*prepared);
     } else {
@@ -222,11 +226,12 @@ Result<bool> AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt
   QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
                          parts.input->Prepare(std::move(prompt.input), prompt.admission.number));
   request.arrival = prompt.arrival;
+  if (options.on_prompt) options.on_prompt(prompt.request_id, request);
   const bool lacks_grammar = parts.input->LacksGrammar(request);
   prepared.requests = FanOut(std::move(request), prompt.admission.requests.first);
-  QUIRE_ASSIGN_OR_RETURN(
-      prepared.record,
-      PromptRecord::Create(parts.tokenizer.get(), prompt.request_id, prepared.requests));
+  QUIRE_ASSIGN_OR_RETURN(prepared.record,
+                         PromptRecord::Create(parts.tokenizer.get(), prompt.request_id,
+                                              prepared.requests, config.scheduler.stream_interval));
   prepared.sink = std::move(prompt.sink);
   prepared.record->NoteTokenized(begin, std::chrono::steady_clock::now());
   return lacks_grammar;

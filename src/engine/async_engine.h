@@ -46,6 +46,8 @@ struct AsyncOptions {
   std::chrono::seconds log_interval{0};  // between lines that say what is done; 0: none
   int max_restarts = 3;                  // after steps that failed one soon after the other
   std::size_t num_traces = 1024;         // of the last requests, kept in metrics().traces()
+  // Hears of each prompt once it is read, on an input thread; may be empty.
+  std::function<void(const std::string& request_id, const EngineRequest& request)> on_prompt;
 };
 
 // Threads: callers -> input threads (check, tokenize) -> engine thread (schedule, compute) ->

@@ -78,6 +78,7 @@ Status CheckMessages(ApiCall& call, Messages& messages) {
   QUIRE_ASSIGN_OR_RETURN(const Delivery delivery,
                          ReadCommon(call, common, sampling, task.job.names));
   messages.is_stream = delivery.is_stream;
+  task.job.is_stream = delivery.is_stream;
   const ToolFields tools{chat.prompt.tools, chat.tool_choice, chat.is_parallel};
   QUIRE_ASSIGN_OR_RETURN(task.job.tools, PlanTools(call, tools, sampling, task.job.names));
   if (NeedsSpecialTokens(call.state, task.job.tools)) sampling.skip_special_tokens = false;

@@ -149,8 +149,7 @@ std::vector<Route> Api::Routes() {
   json("/v1/messages/render", HandleMessagesRender, AnthropicErrorResponse);
   json("/v1/messages/count_tokens", HandleCountTokens, AnthropicErrorResponse);
   add("GET", "/v1/models", Plain(state, HandleModels));
-  add("GET", "/v1/models/{model}", Plain(state, HandleModel));
-  add("GET", "/v1/models/{owner}/{model}", Plain(state, HandleModel));  // a name with a slash
+  add("GET", "/v1/models/{model:path}", Plain(state, HandleModel));  // names may have slashes
   add("GET", "/v1/responses/{response_id}", Plain(state, HandleGetResponse));
   add("POST", "/v1/responses/{response_id}/cancel", Plain(state, HandleCancelResponse));
   for (const std::string_view path : kPoolingPaths) {

@@ -1,5 +1,6 @@
 #include "server/chat_job.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -138,6 +139,22 @@ void ChatListener::Parse(Choice& choice, CompletionOutput& answer) {
   if (!answer.text.empty()) choice.parser->Feed(answer.text, events_);
   if (answer.finish_reason) choice.parser->Finish(events_);
   DropUnwanted(choice);
+  if (job_.tools.mode != ToolMode::kNone) CountParsing(choice, answer.finish_reason.has_value());
+}
+
+// As vLLM counts: each piece of a stream, or a whole answer once.
+void ChatListener::CountParsing(const Choice& choice, bool is_last) const {
+  if (!job_.is_stream && !is_last) return;
+  const auto engine = state_.engine();
+  if (engine == nullptr) return;
+  const bool has_found =
+      job_.is_stream ? std::ranges::any_of(events_,
+                                           [](const AnswerEvent& event) {
+                                             return event.kind == AnswerEventKind::kCallBegin ||
+                                                    event.kind == AnswerEventKind::kArguments;
+                                           })
+                     : choice.num_calls > 0;
+  engine->metrics().NoteToolParsing(job_.is_stream, has_found, job_.api);
 }
 
 // With special tokens in the text, the one that ended the answer is there too.

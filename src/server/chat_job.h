@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/prompt.h"
@@ -28,6 +29,8 @@ struct RenderedChat {
 
 struct ChatJob {
   ReplyHead head;
+  std::string_view api = "other";  // that the request came by, as metrics name it
+  bool is_stream = false;
   ToolPlan tools;
   bool include_reasoning = true;
   bool wants_prompt_text = false;
@@ -105,6 +108,7 @@ class ChatListener : public PromptListener {
   void CountReasoning(Choice& choice, const std::vector<TokenId>& ids);
   void HideEndToken(CompletionOutput& answer) const;
   void DropUnwanted(Choice& choice);
+  void CountParsing(const Choice& choice, bool is_last) const;
 
   const ApiState& state_;
   const Tokenizer* const tokenizer_;  // null: none

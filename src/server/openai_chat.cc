@@ -92,6 +92,8 @@ void MakeTask(ApiCall& call, Chat& chat) {
   if (NeedsSpecialTokens(call.state, job.tools)) request.sampling.skip_special_tokens = false;
   ReadLastMessage(call.state, request, chat.shape);
   job.head = MakeReplyHead(call, "chatcmpl-", request.common.request_id);
+  job.api = "chat_completions";
+  job.is_stream = shape.delivery.is_stream;
   job.include_reasoning = request.include_reasoning;
   job.wants_prompt_text = request.return_prompt_text.value_or(false);
   job.add_special_tokens = request.chat.add_special_tokens;

@@ -268,6 +268,28 @@ TEST(Chat, CallsToolsTheSameInBothModes) {
   EXPECT_TRUE(At(message, "content").is_null());
 }
 
+TEST(Chat, CountsWhatItsToolParserLookedThrough) {
+  ApiRig rig(Says(std::string(kCall)));
+  const auto count = [&](const char* mode, const char* outcome) {
+    const std::string series =
+        StrCat("vllm:tool_call_parser_invocations_total{mode=\"", mode,
+               "\",model_name=\"null\",outcome=\"", outcome,
+               "\",request_type=\"chat_completions\"} ");
+    const std::string page = rig.engine().metrics().Expose();
+    const std::size_t at = page.find(series);
+    return at == std::string::npos ? -1 : std::stoi(page.substr(at + series.size()));
+  };
+  EXPECT_EQ(count("non_streaming", "tool_call"), 0);
+  rig.PostOk(kPath, Body(""));
+  EXPECT_EQ(count("non_streaming", "no_tool_call"), 0) << "no tools, no parser";
+  rig.PostOk(kPath, Body(kTools));
+  EXPECT_EQ(count("non_streaming", "tool_call"), 1);
+  EXPECT_EQ(count("streaming", "tool_call"), 0);
+  rig.Stream(kPath, Body(StrCat(kTools, R"(,"stream":true)")));
+  EXPECT_GT(count("streaming", "tool_call"), 0);
+  EXPECT_EQ(count("non_streaming", "tool_call"), 1);
+}
+
 TEST(Chat, GivesOneCallWhereTheyMayNotBeParallel) {
   ApiRig rig(Says(std::string(kCall)));
   const Json reply = rig.PostOk(kPath, Body(StrCat(kTools, R"(,"parallel_tool_calls":false)")));

@@ -131,6 +131,7 @@ const std::vector<RouteDoc>& RouteDocs() {
       {"GET", "/load", "Requests under way", ""},
       {"GET", "/health", "Whether a request would be served", ""},
       {"GET", "/ping", "The same", ""},
+      {"POST", "/ping", "The same", ""},
       {"GET", "/version", "The program's version", ""},
       {"GET", "/metrics", "Numbers for Prometheus", ""}};
   return docs;

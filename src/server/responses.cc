@@ -169,6 +169,8 @@ Status CheckResponse(ApiCall& call, Response& response) {
   QUIRE_ASSIGN_OR_RETURN(const Delivery delivery,
                          ReadCommon(call, request.common, request.sampling, names));
   response.shape.is_stream = delivery.is_stream;
+  response.task.job.api = "responses";
+  response.task.job.is_stream = delivery.is_stream;
   QUIRE_RETURN_IF_ERROR(ReadInput(call, response));
   QUIRE_RETURN_IF_ERROR(ReadTools(call, response));
   return ReadTemplateFields(response);

@@ -23,9 +23,17 @@ PairRules::PairRules(std::size_t num_merges) {
   slots_.resize(size);
 }
 
+std::size_t PairRules::HomeOf(std::uint64_t key) const {
+  return MixBits(key, 0x9E3779B97F4A7C15) & (slots_.size() - 1);
+}
+
+void PairRules::Prefetch(TokenId left, TokenId right) const {
+  __builtin_prefetch(&slots_[HomeOf(KeyOf(left, right))]);
+}
+
 std::size_t PairRules::SlotOf(std::uint64_t key) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = MixBits(key, 0x9E3779B97F4A7C15) & mask;
+  std::size_t slot = HomeOf(key);
   while (slots_[slot].key != key && slots_[slot].key != kEmpty) slot = (slot + 1) & mask;
   return slot;
 }

@@ -248,5 +248,29 @@ TEST(Tokenizer, TiktokenRanksMergeByRank) {
   EXPECT_FALSE(Tokenizer::FromTiktoken("YQ==\n").ok());
 }
 
+// Merges are looked up many at a time; of several faults the first in the file is told.
+TEST(TokenizerJson, TellsTheFirstFaultOfTheMerges) {
+  const auto error_of = [](std::string_view merges) {
+    const std::string json = StrCat(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, )",
+                                    R"("ab": 2, "c": 3}, "merges": [)", merges, "]}}");
+    const auto tokenizer = Tokenizer::FromJson({.tokenizer_json = json});
+    return tokenizer.ok() ? std::string("ok") : tokenizer.status().message();
+  };
+  const auto many = [](int count, std::string_view merge) {
+    std::string out;
+    for (int i = 0; i < count; ++i) out += StrCat(merge, ",");
+    return out;
+  };
+  EXPECT_EQ(error_of(R"("#version: 0.2", "a b", ["a", "\u0062"])"), "ok");
+  EXPECT_EQ(
+      error_of(StrCat(many(100, "\"a b\""), R"("a c", "a b", "abc")")),
+      "tokenizer.json: model: merges: number 100, \"a\" and \"c\", has a piece that is not in "
+      "the vocabulary");
+  EXPECT_EQ(error_of(StrCat(many(70, "[\"a\",\"b\"]"), R"("a  b", "a c")")),
+            "tokenizer.json: model: merges: number 70 must be two pieces");
+  EXPECT_EQ(error_of(StrCat("\"#version: 0.2\",", many(42, "\"a b\""), "7")),
+            "tokenizer.json: model: merges: number 42 must be two pieces");
+}
+
 }  // namespace
 }  // namespace quire
