@@ -11,7 +11,7 @@ using kernels::kQuantValues;
 // Rows that are quantized together: what a kernel reads of them lies in few pages.
 constexpr std::int64_t kRowsTogether = 16;
 // With fewer rows a thread, all threads share each row's outputs.
-constexpr std::int64_t kMinRowsPerThread = 32;
+constexpr std::int64_t kMinRowsPerThread = 16;
 // Weights of one product beyond which they are read once for all rows instead.
 constexpr std::size_t kMaxWeightBytes = std::size_t{16} << 20;
 
