@@ -10,10 +10,14 @@ namespace {
 using kernels::kPanelRows;
 using kernels::kQuantValues;
 
+// With fewer rows memory decides, and a matrix read in one stream from end to end is faster than
+// two read by turns.
+constexpr std::int64_t kMinRows = 8;
 // Tasks per thread, as in Linear.
 constexpr std::int64_t kTasksPerThread = 8;
-// f32 values of all rows of one block.
-constexpr std::int64_t kValuesBytes = kPanelRows * kQuantValues * 4;
+// f32 values of one matrix that a thread holds at once: two blocks of a whole panel.
+constexpr std::int64_t kValues = 2 * kPanelRows * kQuantValues;
+constexpr std::int64_t kValuesBytes = kValues * 4;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -28,16 +32,25 @@ struct Mlp {
         outputs(mlp_jobs.down.weight->out_features()),
         jobs(mlp_jobs) {}
 
-  // Block `block` of `panel` = act(gate) * up of the rows of `input`.
-  void RunBlock(const kernels::QuantPanel& input, std::int64_t num_rows, std::int64_t block,
-                float* values, const kernels::QuantPanel& panel) const {
-    float* up_values = values + kPanelRows * kQuantValues;
-    const std::int64_t begin = block * kQuantValues, end = begin + kQuantValues;
-    MultiplyPanel(jobs.gate, {input, num_rows, values, kQuantValues}, begin, end);
-    MultiplyPanel(jobs.up, {input, num_rows, up_values, kQuantValues}, begin, end);
-    const auto activate = ctx.table->activation[static_cast<int>(jobs.activation)];
-    activate(values, up_values, values, num_rows * kQuantValues);
-    QuantizeRows(*ctx.table, values, num_rows, kQuantValues, PanelFrom(panel, num_rows, block));
+  // Blocks [begin, end) of `out` = act(gate) * up of the rows of `input`; as many together as
+  // there is room for.
+  struct Input {
+    const kernels::QuantPanel& panel;
+    std::int64_t rows;
+  };
+  void RunBlocks(const Input& input, std::int64_t begin, std::int64_t end, float* values,
+                 const kernels::QuantPanel& out) const {
+    const std::int64_t most = kValues / (input.rows * kQuantValues);
+    for (std::int64_t block = begin; block < end; block += most) {
+      const std::int64_t first = block * kQuantValues;
+      const std::int64_t last = std::min(block + most, end) * kQuantValues;
+      const std::int64_t width = last - first;
+      MultiplyPanel(jobs.gate, {input.panel, input.rows, values, width}, first, last);
+      MultiplyPanel(jobs.up, {input.panel, input.rows, values + kValues, width}, first, last);
+      const auto activate = ctx.table->activation[static_cast<int>(jobs.activation)];
+      activate(values, values + kValues, values, input.rows * width);
+      QuantizeRows(*ctx.table, values, input.rows, width, PanelFrom(out, input.rows, block));
+    }
   }
 
   OpContext& ctx;
@@ -65,9 +78,7 @@ void RunByPanels(const Mlp& mlp) {
     const kernels::QuantPanel inner = PanelIn(own + input_bytes, rows, mlp.inner);
     auto* values = reinterpret_cast<float*>(own + input_bytes + inner_bytes);
     QuantizeRows(*mlp.ctx.table, mlp.x + first_row * mlp.depth, rows, mlp.depth, input);
-    for (std::int64_t block = 0; block < mlp.inner / kQuantValues; ++block) {
-      mlp.RunBlock(input, rows, block, values, inner);
-    }
+    mlp.RunBlocks({input, rows}, 0, mlp.inner / kQuantValues, values, inner);
     float* out = mlp.jobs.down.out.f32() + first_row * mlp.outputs;
     MultiplyPanel(mlp.jobs.down, {inner, rows, out, mlp.outputs}, 0, mlp.outputs);
   });
@@ -90,9 +101,7 @@ void RunByColumns(const Mlp& mlp) {
     auto* values = reinterpret_cast<float*>(memory + inner_bytes + thread_idx * 2 * kValuesBytes);
     const kernels::QuantPanel input = inputs.Get(thread_idx);
     const std::int64_t end = std::min((task + 1) * blocks_each, blocks);
-    for (std::int64_t block = task * blocks_each; block < end; ++block) {
-      mlp.RunBlock(input, mlp.rows, block, values, inner);
-    }
+    mlp.RunBlocks({input, mlp.rows}, task * blocks_each, end, values, inner);
   });
 
   const std::int64_t outputs_each =
@@ -123,7 +132,7 @@ void GatedMlp(OpContext& ctx, ConstTensorView x, const GatedMlpJobs& jobs) {
   const LinearJob all[] = {jobs.gate, jobs.up, jobs.down};
   if (CanRunByPanels(all, x.dim(0), ctx.pool->num_threads())) {
     RunByPanels(Mlp(ctx, x, jobs));
-  } else if (AreQuantized(all) && x.dim(0) <= kPanelRows) {
+  } else if (AreQuantized(all) && x.dim(0) >= kMinRows && x.dim(0) <= kPanelRows) {
     RunByColumns(Mlp(ctx, x, jobs));
   } else {
     Linear(ctx, x, {all, 2});
