@@ -50,6 +50,7 @@ class InputProcessor {
   Result<std::vector<TokenId>> Tokenize(PromptInput& input) const;
   Status CheckIds(const std::vector<TokenId>& ids) const;
   Status FitToContext(const SamplingParams& sampling, std::vector<TokenId>& ids) const;
+  Status TooLong(const std::string& num_tokens) const;
   Status AddBadWords(SamplingParams& sampling) const;
 
   const Options options_;

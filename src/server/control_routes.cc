@@ -27,14 +27,13 @@ HttpResponse OneMember(std::string name, Json value) {
 // Whether a request would be served: 200 with nothing in it, or 503 that says why not.
 HttpHandler Health(const ControlSources& sources) {
   return [sources](const Request&, const Reply& reply) {
+    const std::string_view why = sources.why_refused();
+    if (!why.empty()) return reply->Send(ErrorResponse(503, why));
     const std::shared_ptr<AsyncEngine> engine = sources.engine();
-    if (sources.is_draining())
-      return reply->Send(ErrorResponse(503, "the server is shutting down"));
     if (engine == nullptr) return reply->Send(ErrorResponse(503, "no engine is running"));
     if (!engine->is_healthy()) {
       return reply->Send(ErrorResponse(503, "the engine has failed or starts again"));
     }
-    if (engine->is_paused()) return reply->Send(ErrorResponse(503, "the engine is paused"));
     reply->Send(Empty());
   };
 }
@@ -140,10 +139,12 @@ std::vector<Route> ControlRoutes(const ControlSources& sources) {
                     [version = sources.version](const Request&, const Reply& reply) {
                       reply->Send(OneMember("version", Json(version)));
                     }});
-  routes.push_back({"GET", "/load", Access::kKey,
-                    [num_active = sources.num_active](const Request&, const Reply& reply) {
-                      reply->Send(OneMember("server_load", Json(num_active() - 1)));
-                    }});
+  if (sources.num_active) {
+    routes.push_back({"GET", "/load", Access::kKey,
+                      [num_active = sources.num_active](const Request&, const Reply& reply) {
+                        reply->Send(OneMember("server_load", Json(num_active() - 1)));
+                      }});
+  }
   if (sources.metrics) {
     routes.push_back({"GET", "/metrics", sources.metrics_need_key ? Access::kKey : Access::kOpen,
                       [metrics = sources.metrics](const Request&, const Reply& reply) {

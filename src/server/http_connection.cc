@@ -196,6 +196,10 @@ void HttpConnection::OnSent() {
     sending_.clear();
   }
   if (taken_.is_last) return FinishAnswer();
+  if (service_.comment_interval.count() > 0 && exchange_ != nullptr &&
+      exchange_->is_event_stream()) {
+    comment_time_ = HttpClock::now() + service_.comment_interval;
+  }
   if (was_writing) Flush();  // what came meanwhile
 }
 
@@ -206,6 +210,7 @@ void HttpConnection::OnProgress() {
 void HttpConnection::FinishAnswer() {
   Report(exchange_->status());
   const bool must_close = taken_.must_close;
+  comment_time_ = HttpClock::time_point::max();
   taken_ = {};
   exchange_.reset();
   request_.reset();
@@ -248,12 +253,18 @@ void HttpConnection::OnEnd() {
 }
 
 HttpClock::time_point HttpConnection::deadline() const {
-  return is_closed_ ? HttpClock::time_point::max() : std::min(phase_deadline_, write_deadline_);
+  return is_closed_ ? HttpClock::time_point::max()
+                    : std::min({phase_deadline_, write_deadline_, comment_time_});
 }
 
 void HttpConnection::OnTime(HttpClock::time_point now) {
   if (is_closed_ || deadline() > now) return;
   if (write_deadline_ <= now) return Close();
+  if (comment_time_ <= now) {
+    comment_time_ = HttpClock::time_point::max();  // until it is sent
+    if (exchange_ != nullptr && !is_writing_) exchange_->WriteComment();
+    if (phase_deadline_ > now) return;
+  }
   switch (phase_) {
     case Phase::kIdle:
     case Phase::kLinger:

@@ -197,10 +197,9 @@ bool IsRightHere(const std::string& request) {
          request.find("\"prompt\": \"x") != std::string::npos;
 }
 
-TEST_F(ServerFaults, EveryMalformedRequestIsTheClientsFaultInOneShape) {
-  SetLogLevel(LogLevel::kError);  // each unknown field has its line
+void ExpectRefusals(int port) {
   for (const std::string& request : MalformedRequests()) {
-    TestClient client(port());
+    TestClient client(port);
     const auto begin = std::chrono::steady_clock::now();
     const auto answer = client.Ask(request);
     const auto took = std::chrono::steady_clock::now() - begin;
@@ -218,7 +217,17 @@ TEST_F(ServerFaults, EveryMalformedRequestIsTheClientsFaultInOneShape) {
     ASSERT_TRUE(json.ok()) << shown << answer.body;
     EXPECT_NE(json->Find("error"), nullptr) << shown;
   }
+}
+
+TEST_F(ServerFaults, EveryMalformedRequestIsTheClientsFaultInOneShape) {
+  SetLogLevel(LogLevel::kError);  // each unknown field has its line
+  ExpectRefusals(port());
   ExpectNothingIsLeft();
+  const double before = ResidentMegabytes();
+  ExpectRefusals(port());
+  ExpectNothingIsLeft();
+  const double after = ResidentMegabytes();
+  EXPECT_LT(after, before * 1.05) << "before: " << before << " MB";
 }
 
 TEST_F(ServerFaults, EveryStreamEndsWithAReasonWhenTheServerEndsUnderLoad) {
