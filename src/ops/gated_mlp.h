@@ -14,9 +14,9 @@ struct GatedMlpJobs {
   LinearJob down;  // its `out` may be x
 };
 
-// Runs `down` on act(gate(x)) * up(x). With many rows nothing of the inner width goes through
-// memory: a thread takes some rows and, 32 outputs after another, multiplies, activates and
-// quantizes them in its own cache. The bits are those of Linear, GatedActivation and Linear.
+// Runs `down` on act(gate(x)) * up(x). Where weights are quantized and rows not few, nothing of the
+// inner width goes through memory: 32 outputs after another are multiplied, activated and quantized
+// in a thread's own cache. The bits are those of Linear, GatedActivation and Linear.
 void GatedMlp(OpContext& ctx, ConstTensorView x, const GatedMlpJobs& jobs);
 
 }  // namespace quire::ops

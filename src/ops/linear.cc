@@ -1,6 +1,7 @@
 #include "ops/linear.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ops/packed_weight.h"
 #include "ops/panel.h"
@@ -49,7 +50,7 @@ class Product {
     return GrainOf(job.weight->packed()) * grains_per_task_;
   }
   void RunTask(std::int64_t task, int thread_idx) const;
-  void RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end) const;
+  void RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
   void RunFloat(const LinearJob& job, std::int64_t begin, std::int64_t end,
                 const std::byte* weights) const;
   void RunExpand(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
@@ -64,7 +65,8 @@ class Product {
   std::int64_t grains_per_task_ = 1;
   std::int64_t num_tasks_ = 0;
   std::byte* panels_ = nullptr;
-  float* expanded_ = nullptr;  // [num_threads, kExpandOutputs, depth]
+  std::optional<OwnPanels> own_panels_;  // where all rows fit one
+  float* expanded_ = nullptr;            // [num_threads, kExpandOutputs, depth]
 };
 
 Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs)
@@ -91,14 +93,20 @@ void Product::CutTasks() {
 }
 
 void Product::TakeScratch() {
-  const std::int64_t panel_bytes =
-      has_quant_ ? CeilDiv(rows_, kernels::kPanelRows) * PanelBytes(kernels::kPanelRows, depth_)
-                 : 0;
-  const std::int64_t expanded =
-      has_expand_ ? ctx_.pool->num_threads() * kExpandOutputs * depth_ : 0;
+  const int num_threads = ctx_.pool->num_threads();
+  std::int64_t panel_bytes = 0;
+  if (has_quant_ && rows_ <= kernels::kPanelRows) {
+    panel_bytes = OwnPanels::Bytes(rows_, depth_, num_threads);
+  } else if (has_quant_) {
+    panel_bytes = CeilDiv(rows_, kernels::kPanelRows) * PanelBytes(kernels::kPanelRows, depth_);
+  }
+  const std::int64_t expanded = has_expand_ ? num_threads * kExpandOutputs * depth_ : 0;
   if (panel_bytes + expanded == 0) return;
   panels_ = ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4));
   expanded_ = reinterpret_cast<float*>(panels_ + panel_bytes);
+  if (has_quant_ && rows_ <= kernels::kPanelRows) {
+    own_panels_.emplace(ctx_, x_, rows_, depth_, panels_);
+  }
 }
 
 // Blocks [begin, end) of all rows of a panel.
@@ -128,8 +136,14 @@ void Product::Quantize() const {
   });
 }
 
-void Product::RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end) const {
+void Product::RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end,
+                       int thread_idx) const {
   const std::int64_t stride = job.weight->out_features();
+  if (own_panels_) {
+    const kernels::QuantPanel x = own_panels_->Get(thread_idx);
+    MultiplyPanel(job, {x, rows_, job.out.f32() + begin, stride}, begin, end);
+    return;
+  }
   for (std::int64_t panel = 0; panel * kernels::kPanelRows < rows_; ++panel) {
     const kernels::QuantPanel x = PanelAt(panel);
     float* out = job.out.f32() + panel * kernels::kPanelRows * stride + begin;
@@ -175,7 +189,7 @@ void Product::RunTask(std::int64_t task, int thread_idx) const {
   const std::int64_t end = std::min(begin + TaskOutputs(*job), weight.out_features);
   switch (weight.path) {
     case Packed::Path::kQuant:
-      return RunQuant(*job, begin, end);
+      return RunQuant(*job, begin, end, thread_idx);
     case Packed::Path::kFloat:
       return RunFloat(*job, begin, end, weight.data + begin * weight.row_bytes());
     case Packed::Path::kExpand:
@@ -184,7 +198,7 @@ void Product::RunTask(std::int64_t task, int thread_idx) const {
 }
 
 void Product::Run() {
-  if (has_quant_) Quantize();
+  if (has_quant_ && !own_panels_) Quantize();
   ctx_.pool->ForEach(num_tasks_,
                      [&](std::int64_t task, int thread_idx) { RunTask(task, thread_idx); });
 }

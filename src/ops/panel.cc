@@ -11,7 +11,7 @@ using kernels::kQuantValues;
 // Rows that are quantized together: what a kernel reads of them lies in few pages.
 constexpr std::int64_t kRowsTogether = 16;
 // With fewer rows a thread, all threads share each row's outputs.
-constexpr std::int64_t kMinRowsPerThread = 32;
+constexpr std::int64_t kMinRowsPerThread = 16;
 // Weights of one product beyond which they are read once for all rows instead.
 constexpr std::size_t kMaxWeightBytes = std::size_t{16} << 20;
 
@@ -26,13 +26,16 @@ PanelCut CutPanels(std::int64_t rows, int num_threads) {
 }
 
 bool CanRunByPanels(std::span<const LinearJob> jobs, std::int64_t rows, int num_threads) {
-  if (rows < kMinRowsPerThread * num_threads) return false;
+  if (rows < kMinRowsPerThread * num_threads || !AreQuantized(jobs)) return false;
   std::size_t bytes = 0;
-  for (const LinearJob& job : jobs) {
-    if (job.weight->packed().path != LinearWeight::Packed::Path::kQuant) return false;
-    bytes += job.weight->num_bytes();
-  }
+  for (const LinearJob& job : jobs) bytes += job.weight->num_bytes();
   return bytes <= kMaxWeightBytes;
+}
+
+bool AreQuantized(std::span<const LinearJob> jobs) {
+  return std::ranges::all_of(jobs, [](const LinearJob& job) {
+    return job.weight->packed().path == LinearWeight::Packed::Path::kQuant;
+  });
 }
 
 std::int64_t PanelBytes(std::int64_t rows, std::int64_t depth) {
@@ -69,6 +72,26 @@ void QuantizeRows(const kernels::CpuTable& table, const float* x, std::int64_t r
                     .out = panel,
                     .first_row = r});
   }
+}
+
+OwnPanels::OwnPanels(const OpContext& ctx, const float* x, std::int64_t rows, std::int64_t depth,
+                     std::byte* memory)
+    : table_(*ctx.table), x_(x), rows_(rows), depth_(depth), memory_(memory) {
+  for (int i = 0; i < ctx.pool->num_threads(); ++i) {
+    memory_[i * (kHeaderBytes + PanelBytes(rows, depth))] = std::byte{0};
+  }
+}
+
+std::int64_t OwnPanels::Bytes(std::int64_t rows, std::int64_t depth, int num_threads) {
+  return num_threads * (kHeaderBytes + PanelBytes(rows, depth));
+}
+
+kernels::QuantPanel OwnPanels::Get(int thread_idx) const {
+  std::byte* own = memory_ + thread_idx * (kHeaderBytes + PanelBytes(rows_, depth_));
+  const kernels::QuantPanel panel = PanelIn(own + kHeaderBytes, rows_, depth_);
+  if (*own == std::byte{0}) QuantizeRows(table_, x_, rows_, depth_, panel);
+  *own = std::byte{1};
+  return panel;
 }
 
 void MultiplyPanel(const LinearJob& job, const PanelProduct& product, std::int64_t begin,

@@ -25,6 +25,9 @@ PanelCut CutPanels(std::int64_t rows, int num_threads);
 // are rows for all threads.
 bool CanRunByPanels(std::span<const LinearJob> jobs, std::int64_t rows, int num_threads);
 
+// Whether all jobs multiply int8 panels.
+bool AreQuantized(std::span<const LinearJob> jobs);
+
 // Memory of a panel, a multiple of 64 bytes, and the panel in it.
 std::int64_t PanelBytes(std::int64_t rows, std::int64_t depth);
 kernels::QuantPanel PanelIn(std::byte* memory, std::int64_t rows, std::int64_t depth);
@@ -36,6 +39,27 @@ kernels::QuantPanel PanelFrom(const kernels::QuantPanel& panel, std::int64_t row
 // Quantizes `rows` rows of `depth` values, contiguous, to a panel of as many rows.
 void QuantizeRows(const kernels::CpuTable& table, const float* x, std::int64_t rows,
                   std::int64_t depth, const kernels::QuantPanel& panel);
+
+// One panel of few rows that each thread quantizes for itself when it first asks for it, which
+// takes less time than waiting for one another would.
+class OwnPanels {
+ public:
+  // Of `rows` rows from `x` on, at most kPanelRows, in `memory` of Bytes(…).
+  OwnPanels(const OpContext& ctx, const float* x, std::int64_t rows, std::int64_t depth,
+            std::byte* memory);
+  static std::int64_t Bytes(std::int64_t rows, std::int64_t depth, int num_threads);
+
+  kernels::QuantPanel Get(int thread_idx) const;
+
+ private:
+  static constexpr std::int64_t kHeaderBytes = 64;  // holds whether the panel behind is ready
+
+  const kernels::CpuTable& table_;
+  const float* x_;
+  std::int64_t rows_;
+  std::int64_t depth_;
+  std::byte* memory_;
+};
 
 // Outputs [begin, end) of `job` for the panel's rows, whose first is written at `out`, a row
 // `out_stride` after another.
