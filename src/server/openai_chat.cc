@@ -93,7 +93,7 @@ void MakeTask(ApiCall& call, Chat& chat) {
   ReadLastMessage(call.state, request, chat.shape);
   job.head = MakeReplyHead(call, "chatcmpl-", request.common.request_id);
   job.api = "chat_completions";
-  job.is_stream = shape.delivery.is_stream;
+  job.is_stream = chat.shape.delivery.is_stream;
   job.include_reasoning = request.include_reasoning;
   job.wants_prompt_text = request.return_prompt_text.value_or(false);
   job.add_special_tokens = request.chat.add_special_tokens;
