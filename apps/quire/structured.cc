@@ -1,4 +1,5 @@
 // quire structured: constraints without a model.
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "formats/json.h"
 #include "structured/backend.h"
 #include "structured/check.h"
+#include "structured/compile.h"
 #include "structured/constraint.h"
 
 namespace quire {
@@ -24,6 +26,7 @@ struct CheckOptions {
   std::string file = "-";
   bool json = false;
   bool show_grammar = false;
+  double compile_timeout = 10.0;
   ConstraintFlags constraint;
 };
 
@@ -37,6 +40,8 @@ FlagSet MakeFlags(CheckOptions& options) {
   flags.Add("file,f", options.file, "Read the texts from this file; -: standard input", "FILE");
   flags.Add("json", options.json, "Answer each line with a JSON object");
   flags.Add("show_grammar", options.show_grammar, "Print the grammar and stop");
+  flags.Add("grammar_compile_timeout", options.compile_timeout,
+            "Most seconds for compiling the constraint");
   options.constraint.AddTo(flags);
   flags.AddExample("echo '\"{}\"' | quire structured check --json-schema schema.json");
   return flags;
@@ -93,14 +98,28 @@ Status RunCheck(Args args) {
   if (params == nullptr) {
     return InvalidArgument("a constraint is missing: --json-schema FILE, --regex REGEX, …");
   }
-  QUIRE_ASSIGN_OR_RETURN(const std::string ebnf, GrammarOf(*params));
-  if (options.show_grammar) return PrintToStdout(ebnf);
-  QUIRE_ASSIGN_OR_RETURN(const auto tokenizer, TokenizerOf(options.model));
+  if (!(options.compile_timeout > 0)) {
+    return InvalidArgument(
+        StrCat("--grammar-compile-timeout: must be more than 0, got ", options.compile_timeout));
+  }
+  if (options.show_grammar) {
+    QUIRE_ASSIGN_OR_RETURN(const std::string ebnf, GrammarOf(*params));
+    return PrintToStdout(ebnf);
+  }
+  const auto found = TokenizerOf(options.model);
+  if (!found.ok()) {
+    QUIRE_RETURN_IF_ERROR(GrammarOf(*params).status());  // what is wrong with it needs no model
+    return found.status();
+  }
+  const auto& tokenizer = *found;
   const ConstraintVocabulary vocab =
       MakeConstraintVocabulary(*tokenizer, tokenizer->vocab_size(), tokenizer->eos_ids());
   QUIRE_ASSIGN_OR_RETURN(const auto backend, CreateXgrammarBackend(vocab));
-  QUIRE_ASSIGN_OR_RETURN(const auto grammar, backend->Compile(ebnf));
-  return CheckLines(*backend, *grammar, vocab, *tokenizer, options);
+  QUIRE_ASSIGN_OR_RETURN(
+      const CompiledConstraint made,
+      CompileConstraint(*backend, *params,
+                        {.time = std::chrono::duration<double>(options.compile_timeout)}));
+  return CheckLines(*backend, *made.grammar, vocab, *tokenizer, options);
 }
 
 }  // namespace

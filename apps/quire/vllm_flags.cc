@@ -39,7 +39,7 @@ struct VllmFlag {
   std::string_view reason;
 };
 
-constexpr std::array<VllmFlag, 253> kVllmFlags = {{
+constexpr std::array<VllmFlag, 252> kVllmFlags = {{
     {"headless", true, "false", kOneProcess},
     {"grpc", true, "false", kOneProcess},
     {"aggregate-engine-logging", true, "false", kOneProcess},
@@ -287,7 +287,6 @@ constexpr std::array<VllmFlag, 253> kVllmFlags = {{
     {"reasoning-config", false, "", kAlwaysSo},
     {"kernel-config", false, "", kNoGpu},
     {"additional-config", false, "", kNoPython},
-    {"structured-outputs-config", false, "", kAlwaysSo},
     {"aux-output-config", false, "", kAlwaysSo},
     {"profiler-config", false, "", kNoGpu},
     {"optimization-level", false, "", kNoGpu},

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "server/constraint.h"
 
 namespace quire {
 namespace {
@@ -10,11 +11,24 @@ namespace {
 // So much of the prompt's end tells whether it opened the reasoning.
 constexpr std::size_t kPromptEndBytes = 512;
 
+// The constraint `given`, for what comes after the reasoning where the model's format has any.
+Constraint AfterReasoning(const ApiState& state, const Constraint& given) {
+  if (given == nullptr || state.reasoning == nullptr || state.options.enable_in_reasoning) {
+    return given;
+  }
+  auto params = std::make_shared<StructuredOutputParams>(*given);
+  params->reasoning = ReasoningMarkers{.begin = std::string(state.reasoning->begin_marker),
+                                       .end = std::string(state.reasoning->end_marker),
+                                       .begins_unmarked = state.reasoning->begins_unmarked};
+  return params;
+}
+
 }  // namespace
 
 PromptInput ChatInput(const ApiState& state, ChatPrompt chat, const ChatJob& job,
                       PromptInput input) {
   input.add_special_tokens = job.add_special_tokens;
+  input.sampling.structured_outputs = AfterReasoning(state, input.sampling.structured_outputs);
   input.prepare = [&state, rendered = job.rendered, wants_text = job.wants_prompt_text,
                    prompt = std::make_shared<ChatPrompt>(std::move(chat))](PromptInput& self) {
     Result<std::string> text = state.templates.Render(std::move(*prompt));
