@@ -3,11 +3,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <unistd.h>
 
 #include "apps/quire/command.h"
 #include "apps/quire/constraint_flags.h"
+#include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
 #include "apps/quire/io.h"
 #include "apps/quire/tokenizer_source.h"
@@ -26,7 +28,7 @@ struct CheckOptions {
   std::string file = "-";
   bool json = false;
   bool show_grammar = false;
-  double compile_timeout = 10.0;
+  EngineConfig engine;  // of which one option counts
   ConstraintFlags constraint;
 };
 
@@ -40,9 +42,9 @@ FlagSet MakeFlags(CheckOptions& options) {
   flags.Add("file,f", options.file, "Read the texts from this file; -: standard input", "FILE");
   flags.Add("json", options.json, "Answer each line with a JSON object");
   flags.Add("show_grammar", options.show_grammar, "Print the grammar and stop");
-  flags.Add("grammar_compile_timeout", options.compile_timeout,
-            "Most seconds for compiling the constraint");
   options.constraint.AddTo(flags);
+  constexpr std::string_view kEngineOptions[] = {"grammar-compile-timeout"};
+  AddEngineFlags(flags, options.engine, kEngineOptions);
   flags.AddExample("echo '\"{}\"' | quire structured check --json-schema schema.json");
   return flags;
 }
@@ -98,10 +100,7 @@ Status RunCheck(Args args) {
   if (params == nullptr) {
     return InvalidArgument("a constraint is missing: --json-schema FILE, --regex REGEX, …");
   }
-  if (!(options.compile_timeout > 0)) {
-    return InvalidArgument(
-        StrCat("--grammar-compile-timeout: must be more than 0, got ", options.compile_timeout));
-  }
+  QUIRE_RETURN_IF_ERROR(options.engine.structured.Validate());
   if (options.show_grammar) {
     QUIRE_ASSIGN_OR_RETURN(const std::string ebnf, GrammarOf(*params));
     return PrintToStdout(ebnf);
@@ -118,7 +117,8 @@ Status RunCheck(Args args) {
   QUIRE_ASSIGN_OR_RETURN(
       const CompiledConstraint made,
       CompileConstraint(*backend, *params,
-                        {.time = std::chrono::duration<double>(options.compile_timeout)}));
+                        {.time = std::chrono::duration<double>(
+                             options.engine.structured.grammar_compile_timeout)}));
   return CheckLines(*backend, *made.grammar, vocab, *tokenizer, options);
 }
 
