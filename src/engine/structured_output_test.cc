@@ -188,7 +188,7 @@ TEST(StructuredOutput, AnAnswerThatIsForcedToItsLastTokenEndsWithoutAnEndTokenTo
 
 TEST(StructuredOutput, AnAnswerThatCannotFitIsServedWithAWarning) {
   const auto results = MakeLlm()->Generate({Constrained(ConstraintKind::kRegex, "[a-z]{50}", 10),
-                                            Constrained(ConstraintKind::kRegex, "[a-z]{50}", 50)},
+                                            Constrained(ConstraintKind::kRegex, "[a-z]{50}", 51)},
                                            {});
   EXPECT_NE(results[0].warning.find("about 50 tokens, but max_tokens is 10"), std::string::npos)
       << results[0].warning;
@@ -206,7 +206,9 @@ TEST(StructuredOutput, ReasoningGoesBeforeTheConstraintAsThePromptHasIt) {
     input.sampling.structured_outputs = std::make_shared<const StructuredOutputParams>(params);
     input.sampling.n = 8;
     std::vector<std::string> texts;
-    for (const auto& answer : MakeLlm()->Generate({input}, {})[0].outputs) {
+    const auto results = MakeLlm()->Generate({input}, {});
+    EXPECT_TRUE(results[0].error.ok()) << results[0].error.message();
+    for (const auto& answer : results[0].outputs) {
       if (answer.finish_reason == FinishReason::kStop) texts.push_back(answer.text);
     }
     return texts;

@@ -162,7 +162,8 @@ struct Endings {
   std::atomic<int> num_stopped = 0;  // after they had begun
 };
 
-void RunHostile(int count, double compile_timeout) {
+// Every `stride`th of them.
+void RunHostile(int count, int stride, double compile_timeout) {
   if (TestDataPath("tokenizers/real/smollm2").empty()) {
     GTEST_SKIP() << "no reference data: tokenizers/real/smollm2";
   }
@@ -172,8 +173,8 @@ void RunHostile(int count, double compile_timeout) {
   Endings endings;
   std::atomic<int> num_left = count;
   for (int i = 0; i < count; ++i) {
-    const Status status =
-        engine->Submit("hostile-" + std::to_string(i), Hostile(i), [&](RequestOutput output) {
+    const Status status = engine->Submit(
+        "hostile-" + std::to_string(i), Hostile(i * stride), [&](RequestOutput output) {
           if (!output.is_finished) return;
           if (output.error.ok()) {
             ++endings.num_answered;
@@ -201,12 +202,10 @@ void RunHostile(int count, double compile_timeout) {
                    << " stopped; meanwhile " << num_rounds << " rounds of ordinary requests";
 }
 
-TEST(HostileConstraints, OneOfEachKindEndsAndOrdinaryRequestsNoticeNothing) {
-  RunHostile(kNumHostileKinds, 0.3);
-}
+TEST(HostileConstraints, SomeEndAndOrdinaryRequestsNoticeNothing) { RunHostile(17, 3, 0.3); }
 
 TEST(SlowHostileConstraints, AThousandEndAndOrdinaryRequestsNoticeNothing) {
-  RunHostile(1000, 0.5);
+  RunHostile(1000, 1, 0.5);
 }
 
 }  // namespace

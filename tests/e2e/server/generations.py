@@ -75,7 +75,7 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--temperature", type=float, default=1.5)
-    parser.add_argument("--max-tokens", type=int, default=400)
+    parser.add_argument("--max-tokens", type=int, default=300)
     parser.add_argument("--flags", nargs="*", default=[])
     args = parser.parse_args()
     if not pathlib.Path(args.model).exists():
