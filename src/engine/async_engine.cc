@@ -213,9 +213,9 @@ void AsyncEngine::State::RunCompiler() {
 Status AsyncEngine::State::Compile(PreparedPrompt& prepared) const {
   if (submitted.is_closed()) return ShuttingDown();
   QUIRE_RETURN_IF_ERROR(parts.input->CompileGrammar(prepared.requests.front()));
-  for (EngineRequest& request : prepared.requests) {
-    request.grammar = prepared.requests.front().grammar;
-  }
+  const EngineRequest& first = prepared.requests.front();
+  for (EngineRequest& request : prepared.requests) request.grammar = first.grammar;
+  prepared.record->Warn(first.warning);
   return {};
 }
 

@@ -26,9 +26,14 @@ namespace quire {
 // Records an answer. `max_writes` of a stream are taken, then the client counts as gone.
 class RecordingReply : public HttpReply {
  public:
+  void AddHeader(HttpHeader header) override {
+    MutexLock lock(mutex_);
+    headers_.push_back(std::move(header));
+  }
   void Send(HttpResponse response) override {
     MutexLock lock(mutex_);
     EXPECT_FALSE(has_ended_) << "answered twice";
+    response.headers.insert(response.headers.end(), headers_.begin(), headers_.end());
     response_ = std::move(response);
     has_ended_ = true;
     changed_.notify_all();
@@ -38,6 +43,7 @@ class RecordingReply : public HttpReply {
     EXPECT_FALSE(is_stream_ || has_ended_);
     is_stream_ = true;
     writes_.push_back(head.body);
+    head.headers.insert(head.headers.end(), headers_.begin(), headers_.end());
     response_ = std::move(head);
     changed_.notify_all();
   }
@@ -98,6 +104,7 @@ class RecordingReply : public HttpReply {
 
   Mutex mutex_;
   CondVar changed_;
+  std::vector<HttpHeader> headers_;
   HttpResponse response_;
   std::vector<std::string> writes_;
   std::function<void()> gone_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "server/constraint.h"
 
 namespace quire {
 namespace {
@@ -23,11 +24,24 @@ std::size_t TextBytes(const Json& value) {
   return num_bytes;
 }
 
+// The constraint `given`, for what comes after the reasoning where the model's format has any.
+Constraint AfterReasoning(const ApiState& state, const Constraint& given) {
+  if (given == nullptr || state.reasoning == nullptr || state.options.enable_in_reasoning) {
+    return given;
+  }
+  auto params = std::make_shared<StructuredOutputParams>(*given);
+  params->reasoning = ReasoningMarkers{.begin = std::string(state.reasoning->begin_marker),
+                                       .end = std::string(state.reasoning->end_marker),
+                                       .begins_unmarked = state.reasoning->begins_unmarked};
+  return params;
+}
+
 }  // namespace
 
 PromptInput ChatInput(const ApiState& state, ChatTask& task) {
   PromptInput input = std::move(task.input);
   input.add_special_tokens = task.job.add_special_tokens;
+  input.sampling.structured_outputs = AfterReasoning(state, input.sampling.structured_outputs);
   input.prepare_bytes = TextBytes(task.prompt.messages) + TextBytes(task.prompt.tools);
   input.prepare = [&state, rendered = task.job.rendered, wants_text = task.job.wants_prompt_text,
                    prompt =
