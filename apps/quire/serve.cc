@@ -211,6 +211,7 @@ ApiOptions MakeApiOptions(const ServeConfig& config) {
       .tool_call_parser = routes.enable_auto_tool_choice ? routes.tool_call_parser : "",
       .exclude_tools_when_tool_choice_none = routes.exclude_tools_when_tool_choice_none,
       .reasoning_parser = routes.reasoning_parser,
+      .enable_in_reasoning = engine.structured.enable_in_reasoning(),
       .strict_fields = routes.strict_fields,
       .return_tokens_as_token_ids = routes.return_tokens_as_token_ids,
       .enable_prompt_tokens_details = routes.enable_prompt_tokens_details,

@@ -41,7 +41,7 @@ struct VllmFlag {
   std::string_view reason;
 };
 
-constexpr std::array<VllmFlag, 247> kVllmFlags = {{
+constexpr std::array<VllmFlag, 246> kVllmFlags = {{
     {"headless", true, "false", kOneProcess},
     {"grpc", true, "false", kOneProcess},
     {"aggregate-engine-logging", true, "false", kOneProcess},
@@ -283,7 +283,6 @@ constexpr std::array<VllmFlag, 247> kVllmFlags = {{
     {"reasoning-config", false, "", kAlwaysSo},
     {"kernel-config", false, "", kNoGpu},
     {"additional-config", false, "", kNoPython},
-    {"structured-outputs-config", false, "", kAlwaysSo},
     {"aux-output-config", false, "", kAlwaysSo},
     {"profiler-config", false, "", kNoGpu},
     {"optimization-level", false, "", kNoGpu},

@@ -149,11 +149,32 @@ struct ParallelOptions {
   friend bool operator==(const ParallelOptions&, const ParallelOptions&) = default;
 };
 
+struct StructuredOptions {
+  // vLLM's StructuredOutputsConfig: backend, disable_fallback, disable_any_whitespace,
+  // disable_additional_properties, reasoning_parser, enable_in_reasoning.
+  Json config;
+  double grammar_compile_timeout = 10.0;  // seconds
+
+  // Members of `config`, which is valid.
+  bool disable_any_whitespace() const { return Is("disable_any_whitespace"); }
+  bool disable_additional_properties() const { return Is("disable_additional_properties"); }
+  bool enable_in_reasoning() const { return Is("enable_in_reasoning"); }
+  std::string reasoning_parser() const;  // empty: not said
+
+  Status Validate() const;
+
+  friend bool operator==(const StructuredOptions&, const StructuredOptions&) = default;
+
+ private:
+  bool Is(std::string_view name) const;
+};
+
 struct EngineConfig {
   ModelOptions model;
   CacheOptions cache;
   SchedulerOptions scheduler;
   ParallelOptions parallel;
+  StructuredOptions structured;
 
   // Each field alone and against the others; rules that need the model are checked when it is
   // loaded.

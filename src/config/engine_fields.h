@@ -85,6 +85,15 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("pin", o.pin, "Keep each compute thread on its own core");
 }
 
+template <FieldsOf<StructuredOptions> Options, typename Visitor>
+void VisitFields(Options& o, Visitor&& visit) {
+  visit("structured-outputs-config", o.config,
+        "JSON object: backend (auto or xgrammar), disable_any_whitespace, "
+        "disable_additional_properties, reasoning_parser, enable_in_reasoning");
+  visit("grammar-compile-timeout", o.grammar_compile_timeout,
+        "Most seconds of processor time for the grammar of one request; then it is refused");
+}
+
 // Calls visit(group name, options) for each part of the configuration.
 template <FieldsOf<EngineConfig> Config, typename Visitor>
 void VisitGroups(Config& c, Visitor&& visit) {
@@ -92,6 +101,7 @@ void VisitGroups(Config& c, Visitor&& visit) {
   visit("KV cache", c.cache);
   visit("Scheduler", c.scheduler);
   visit("Threads", c.parallel);
+  visit("Structured output", c.structured);
 }
 
 // Calls visit(name, field, help) for every field of every group.

@@ -40,7 +40,7 @@ struct EngineStats {
 };
 
 struct AsyncOptions {
-  int input_threads = 1;          // that check and tokenize prompts
+  int input_threads = 1;          // that check and tokenize prompts; one more reads long texts
   std::size_t max_queued = 1024;  // prompts on their way to the scheduler before one is refused
   std::string served_name;        // of the model, as metrics show it; empty: its path
   std::chrono::seconds log_interval{0};  // between lines that say what is done; 0: none
@@ -91,6 +91,9 @@ class AsyncEngine {
   // Ends a prompt in whatever state it is; its last output has FinishReason::kAbort. Unknown ids
   // are passed over. Any thread.
   void Abort(const std::string& request_id);
+
+  // Ends every prompt that a caller named so (LivePrompts::AbortNamed); gives how many. Any thread.
+  int AbortNamed(const std::string& name, bool with_namesakes);
 
   // Waits until every prompt submitted has been heard to its end. Any thread but the output thread.
   void Drain();

@@ -1,5 +1,6 @@
 #include "engine/async_engine.h"
 
+#include <atomic>
 #include <future>
 #include <map>
 #include <stdexcept>
@@ -308,6 +309,74 @@ TEST(AsyncEngine, EndsAbortedPromptsOnceInWhateverStateTheyAre) {
   ASSERT_TRUE(ears.WaitForEnds(41));
   EXPECT_EQ(engine->stats().scheduler.num_running, 0);
   EXPECT_EQ(engine->stats().scheduler.num_used_blocks, 0);
+}
+
+// Keeps the thread that reads long texts until it is let go.
+class LongText {
+ public:
+  PromptInput Input() {
+    PromptInput input = Text("");
+    input.prepare_bytes = std::size_t{1} << 20;
+    input.prepare = [this](PromptInput& self) {
+      ++num_begun_;
+      gate_.wait();
+      self.text = "long";
+      return Status();
+    };
+    return input;
+  }
+  void LetGo() { open_.set_value(); }
+  int num_begun() const { return num_begun_; }
+
+ private:
+  std::promise<void> open_;
+  std::shared_future<void> gate_ = open_.get_future().share();
+  std::atomic<int> num_begun_ = 0;
+};
+
+TEST(AsyncEngine, ReadsIdsAndShortTextsWhileALongTextIsRead) {
+  LongText text;
+  Ears ears;
+  const auto engine = MakeEngine();
+  ASSERT_TRUE(engine->Submit("long", text.Input(), ears.Sink()).ok());
+  PromptInput ids = Text("", 2);
+  ids.token_ids = {1, 2};
+  ASSERT_TRUE(engine->Submit("ids", std::move(ids), ears.Sink()).ok());
+  ASSERT_TRUE(engine->Submit("short", Text("hi", 2), ears.Sink()).ok());
+  EXPECT_TRUE(ears.WaitForEnds(2));
+  EXPECT_EQ(ears.Of("ids").text.size(), 2U);
+  EXPECT_EQ(ears.Of("short").text.size(), 2U);
+  text.LetGo();
+  EXPECT_TRUE(ears.WaitForEnds(3));
+}
+
+TEST(AsyncEngine, DoesNotReadAPromptThatWasAbortedBeforeItsTurn) {
+  LongText text;
+  Ears ears;
+  const auto engine = MakeEngine();
+  ASSERT_TRUE(engine->Submit("first", text.Input(), ears.Sink()).ok());
+  ASSERT_TRUE(engine->Submit("second", text.Input(), ears.Sink()).ok());
+  engine->Abort("second");
+  text.LetGo();
+  EXPECT_TRUE(ears.WaitForEnds(2));
+  EXPECT_EQ(text.num_begun(), 1);
+  EXPECT_EQ(ears.Of("second").reason, FinishReason::kAbort);
+  EXPECT_EQ(engine->stats().num_aborted, 1);
+}
+
+TEST(AsyncEngine, EndsThePromptsThatACallerNamedSo) {
+  Ears ears;
+  const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
+  for (const char* id :
+       {"a", "a-0", "a-12", "a-0123456789abcdef", "a-0123456789abcdef-1", "ab", "a-b"}) {
+    ASSERT_TRUE(engine->Submit(id, Text("hello", 4000), ears.Sink()).ok());
+  }
+  EXPECT_EQ(engine->AbortNamed("x", true), 0);
+  EXPECT_EQ(engine->AbortNamed("a", false), 3);
+  EXPECT_TRUE(ears.WaitForEnds(3));
+  EXPECT_EQ(engine->AbortNamed("a", true), 2);
+  EXPECT_TRUE(ears.WaitForEnds(5));
+  EXPECT_EQ(ears.Of("ab").num_ends + ears.Of("a-b").num_ends, 0);
 }
 
 TEST(AsyncEngine, StopStringsEndTheAnswerAndFreeItsBlocks) {

@@ -28,12 +28,11 @@ EngineCore::EngineCore(const SchedulerConfig& config, std::unique_ptr<Executor> 
       structured_(std::move(structured)),
       scheduler_(std::move(scheduler)) {}
 
-Result<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineConfig& config,
-                                                       const KvCachePlan& plan,
-                                                       std::unique_ptr<Executor> executor,
-                                                       std::vector<TokenId> end_ids) {
-  auto structured =
-      std::make_unique<StructuredOutputManager>(executor->facts().vocab_size, std::move(end_ids));
+Result<std::unique_ptr<EngineCore>> EngineCore::Create(
+    const EngineConfig& config, const KvCachePlan& plan, std::unique_ptr<Executor> executor,
+    std::vector<TokenId> end_ids, std::function<std::string(TokenId)> text_of) {
+  auto structured = std::make_unique<StructuredOutputManager>(
+      executor->facts().vocab_size, std::move(end_ids), std::move(text_of));
   const SchedulerConfig scheduler_config = {
       .options = WithThreshold(config.scheduler, plan.max_model_len),
       .kv_spec = executor->facts().kv_spec,

@@ -63,6 +63,18 @@ TEST(InputProcessor, NamesBothLengthsOfAPromptThatLeavesNoRoom) {
   EXPECT_NE(message.find("max_model_len is 16"), std::string::npos) << message;
 }
 
+TEST(InputProcessor, DoesNotReadAPromptThatIsFarTooLongToItsEnd) {
+  const InputProcessor processor = MakeProcessor(16);
+  EXPECT_NE(Refusal(processor, Text(std::string(32, 'x'))).find("has 32 tokens"),
+            std::string::npos);
+  const std::string refusal = Refusal(processor, Text(std::string(33, 'x')));
+  EXPECT_EQ(refusal.find("prompt: has more than 32 tokens, but max_model_len is 16"), 0U)
+      << refusal;
+  PromptInput cut = Text(std::string(1000, 'x'));
+  cut.sampling.truncate_prompt_tokens = 3;
+  EXPECT_EQ(processor.Prepare(std::move(cut), 0)->prompt.size(), 3U);
+}
+
 TEST(InputProcessor, KeepsTheLastTokensOfATruncatedPrompt) {
   const InputProcessor processor = MakeProcessor(16);
   PromptInput input = Text("abcdefghijklmnopqrstuvwxyz");

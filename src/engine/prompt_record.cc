@@ -16,6 +16,7 @@ Result<std::unique_ptr<PromptRecord>> PromptRecord::Create(const Tokenizer* toke
   record->kind_ = requests[0].sampling.output_kind;
   record->stream_interval_ = stream_interval;
   record->prompt_token_ids_ = requests[0].prompt;
+  record->warning_ = requests[0].warning;
   record->times_.arrival = requests[0].arrival;
   record->trace_.request_id = record->request_id_;
   record->stats_.resize(requests.size());
@@ -107,6 +108,7 @@ bool PromptRecord::Append(std::size_t index, const EngineCoreOutput& output,
 RequestOutput PromptRecord::Describe() {
   RequestOutput output;
   output.request_id = request_id_;
+  output.warning = warning_;
   output.num_cached_tokens = num_cached_tokens_;
   output.times = times_;
   if (kind_ != OutputKind::kDelta || !has_told_prompt_) {

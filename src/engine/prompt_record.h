@@ -34,6 +34,8 @@ class PromptRecord {
   // Reading the prompt took this long.
   void NoteTokenized(std::chrono::steady_clock::time_point begin,
                      std::chrono::steady_clock::time_point end);
+  // What RequestOutput::warning says from now on.
+  void Warn(std::string warning) { warning_ = std::move(warning); }
   void NoteQueued(std::chrono::steady_clock::time_point now);
   // Answer `index` got into a step: for the first time, or again after a preemption.
   void NoteScheduled(std::size_t index, std::chrono::steady_clock::time_point now);
@@ -72,6 +74,7 @@ class PromptRecord {
   RequestTimes times_;
   RequestTrace trace_;
   Status error_;
+  std::string warning_;
   bool has_news_ = false;
   bool has_told_prompt_ = false;  // deltas give the prompt's ids once
 };

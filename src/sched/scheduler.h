@@ -165,6 +165,7 @@ class Scheduler {
   void UpdateRow(const ScheduledRow& row, const RowResult* result, RequestState& state);
   void TakeTokens(const ScheduledRow& row, const RowResult& result, RequestState& state);
   void KeepDrafts(const RowResult& result, RequestState& state);
+  Status CauseOf(const Status& error, const RequestState& state) const;
   void CheckConstraint(const RequestState& state, std::optional<Stop>& stop) const;
   void FailRow(const ScheduledRow& row, const Status& error, RequestState& state);
   EngineCoreOutput& AddOutput(const RequestState& state);

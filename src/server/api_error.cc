@@ -115,10 +115,15 @@ Status UnderPath(std::string_view path, const Status& error) {
 }
 
 std::string ErrorBody(int http_status, std::string_view message, std::string_view param) {
+  return ErrorBodyOfType(ErrorTypeOf(http_status), http_status, message, param);
+}
+
+std::string ErrorBodyOfType(std::string_view type, int http_status, std::string_view message,
+                            std::string_view param) {
   std::string body = R"({"error":{"message":)";
   AppendJsonString(body, message);
   body += R"(,"type":")";
-  body += ErrorTypeOf(http_status);
+  body += type;
   body += R"(","param":)";
   if (param.empty()) {
     body += "null";

@@ -95,11 +95,32 @@ Result<std::vector<std::string>> AbortedIds(const std::string& body) {
   return ids;
 }
 
+// Ends the request of that id, or those of a client that called them so; whether there was one.
+bool AbortOne(AsyncEngine& engine, const std::string& id) {
+  if (engine.AbortNamed(id, false) > 0) return true;
+  int num_aborted = 0;
+  for (const char* prefix : {"cmpl-", "chatcmpl-", "resp_", "msg_", "generate-tokens-"}) {
+    num_aborted += engine.AbortNamed(prefix + id, true);
+  }
+  return num_aborted > 0;
+}
+
+// Answers with the ids of which there were requests, and the others.
 void Abort(AsyncEngine& engine, const Request& request, const Reply& reply) {
   const auto ids = AbortedIds(request->body);
   if (!ids.ok()) return reply->Send(ErrorResponse(ids.status()));
-  for (const std::string& id : *ids) engine.Abort(id);
-  reply->Send(Empty());
+  Json outcome;
+  Json& aborted = outcome["aborted"] = Json(JsonArray{});
+  JsonArray unknown;
+  for (const std::string& id : *ids) {
+    if (AbortOne(engine, id)) {
+      aborted.array().emplace_back(id);
+    } else {
+      unknown.emplace_back(id);
+    }
+  }
+  outcome["unknown"] = Json(std::move(unknown));
+  reply->Send({.body = outcome.Dump()});
 }
 
 void AddAdminRoutes(const EngineSource& engine, std::vector<Route>& routes) {

@@ -41,6 +41,9 @@ class HttpReply {
  public:
   virtual ~HttpReply() = default;
 
+  // Goes out with the head of the answer, where that is still to be sent.
+  virtual void AddHeader(HttpHeader header) = 0;
+
   virtual void Send(HttpResponse response) = 0;
 
   // The head of a chunked answer; `head.body` is its first piece and may be empty.

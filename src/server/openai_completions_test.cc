@@ -366,8 +366,17 @@ TEST(Completions, ServesTwoRequestsOfOneClientChosenId) {
   const auto second = rig.Begin("POST", kPath, body);
   first->Leave();
   const Json reply = *ParseJson(second->WaitForEnd().body);
-  EXPECT_EQ(At(reply, "id"), Json("cmpl-abc"));
+  EXPECT_TRUE(TextOf(At(reply, "id")).starts_with("cmpl-abc-")) << "the first one has cmpl-abc";
   EXPECT_EQ(At(reply, "usage", "completion_tokens"), Json(50));
+}
+
+TEST(Completions, GivesAnIdThatIsFreeAgainToTheNextRequest) {
+  ApiRig rig(Says("a"));
+  for (int i = 0; i < 2; ++i) {
+    const Json reply = rig.PostOk(kPath, R"({"prompt":"a","request_id":"abc"})");
+    rig.engine().Drain();
+    EXPECT_EQ(At(reply, "id"), Json("cmpl-abc"));
+  }
 }
 
 TEST(Completions, TellsOfAFailureInTheMiddleOfAStream) {
