@@ -123,6 +123,9 @@ def serve_llama(options):
                    options.connections + options.idle + 8, "--alias", "model", "--no-webui"], port)
 
 
+SERVERS = {"quire": serve_quire, "llama-server": serve_llama}
+
+
 def measure(serve, options):
     served = serve(options)
     try:
@@ -138,6 +141,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--llama-server", type=pathlib.Path)
+    parser.add_argument("--servers", default="quire,llama-server")
     parser.add_argument("--quire", type=pathlib.Path, default=ROOT / "build" / "release" / "quire")
     parser.add_argument("--bench", type=pathlib.Path,
                         default=ROOT / "build" / "release" / "bench" / "server_bench")
@@ -153,8 +157,12 @@ def main():
     for program in (options.quire, options.bench):
         if not program.is_file():
             sys.exit(f"{program} is absent: build it first, or name it")
-    options.llama_server = options.llama_server or built_llama_server()
-    servers = {"quire": serve_quire, "llama-server": serve_llama}
+    unknown = set(options.servers.split(",")) - set(SERVERS)
+    if unknown:
+        parser.error(f"no such server: {', '.join(sorted(unknown))}; there are {', '.join(SERVERS)}")
+    servers = {name: SERVERS[name] for name in options.servers.split(",")}
+    if "llama-server" in servers:
+        options.llama_server = options.llama_server or built_llama_server()
     figures = {name: [] for name in servers}
     for number in range(options.rounds):
         for name, serve in servers.items():
@@ -162,7 +170,7 @@ def main():
             figures[name].append(measure(serve, options))
     print(f"{options.model.name}, {options.threads} threads, {options.connections} connections, "
           f"{options.tokens} tokens a stream; medians of {options.rounds} rounds")
-    print("| | quire | llama-server |\n|---|---|---|")
+    print("| | " + " | ".join(servers) + " |\n|---|" + "---|" * len(servers))
     for what, member, title, digits in ROWS:
         medians = [statistics.median(one[what][member] for one in figures[name])
                    for name in servers]

@@ -189,6 +189,7 @@ void HttpConnection::OnFlushed() {
 void HttpConnection::OnSent() {
   if (is_closed_) return;
   const bool was_writing = std::exchange(is_writing_, false);
+  const bool has_sent = !sending_.empty();
   write_deadline_ = HttpClock::time_point::max();
   if (sending_.capacity() > kKeptBuffer) {
     sending_ = std::string();
@@ -196,7 +197,7 @@ void HttpConnection::OnSent() {
     sending_.clear();
   }
   if (taken_.is_last) return FinishAnswer();
-  if (service_.comment_interval.count() > 0 && exchange_ != nullptr &&
+  if (has_sent && service_.comment_interval.count() > 0 && exchange_ != nullptr &&
       exchange_->is_event_stream()) {
     comment_time_ = HttpClock::now() + service_.comment_interval;
   }

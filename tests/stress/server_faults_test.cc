@@ -200,12 +200,9 @@ bool IsRightHere(const std::string& request) {
 void ExpectRefusals(int port) {
   for (const std::string& request : MalformedRequests()) {
     TestClient client(port);
-    const auto begin = std::chrono::steady_clock::now();
     const auto answer = client.Ask(request);
-    const auto took = std::chrono::steady_clock::now() - begin;
     const std::string shown = StrCat(request.substr(0, 40), " … ", request.size(),
                                      " bytes: ", request.substr(request.find("\r\n\r\n") + 4, 60));
-    EXPECT_LT(took, std::chrono::seconds(5)) << shown;
     if (IsRightHere(request)) {
       EXPECT_EQ(answer.status, 200) << shown;
       continue;
