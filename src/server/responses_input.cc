@@ -19,7 +19,7 @@ class MessageList {
  public:
   // `origin` is the item's place in the request.
   Status Add(Json& item, const std::string& origin) {
-    const Status status = AddItem(item);
+    Status status = AddItem(item);
     list_.origins.resize(list_.messages.size(), origin);
     return status;
   }
