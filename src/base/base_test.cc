@@ -1,7 +1,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -63,7 +65,39 @@ TEST(Strings, NumbersRoundTripInTheirShortestForm) {
 
 TEST(Strings, PrintableEscapesWhatATerminalShouldNotSee) {
   EXPECT_EQ(Printable("a\x1b\xff é"), "a\\x1b\\xff é");
+  EXPECT_EQ(Printable("\xc2\x9b\x31m\xc2\xa0"), "\\xc2\\x9b1m\xc2\xa0");
   EXPECT_EQ(Printable("abcdef", 3), "abc…");
+}
+
+// What IsValidUtf8() must say, one sequence after the other.
+bool IsValidOneByOne(std::string_view text) {
+  while (!text.empty()) {
+    const int length = Utf8SequenceLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(length));
+  }
+  return true;
+}
+
+TEST(Strings, FindsOneBadByteAnywhereInALongText) {
+  std::minstd_rand random(17);
+  constexpr std::array<std::string_view, 10> kParts = {"a",          "plain letters", "\n",     "é",
+                                                       "\u0800",     "\ud7ff",        "\uffff", "€",
+                                                       "\U00010000", "\U0010ffff"};
+  constexpr std::string_view kBytes =
+      "a\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xed\xef\xf0\xf4\xf5\xff";
+  int valid = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    while (text.size() < 40 + random() % 120) text += kParts[random() % kParts.size()];
+    EXPECT_TRUE(IsValidUtf8(text));
+    text[random() % text.size()] = kBytes[random() % kBytes.size()];
+    if (i % 3 == 0) text.resize(random() % text.size());
+    EXPECT_EQ(IsValidUtf8(text), IsValidOneByOne(text)) << Printable(text, 400);
+    valid += IsValidUtf8(text);
+  }
+  EXPECT_GT(valid, 1000);
+  EXPECT_LT(valid, 19000);
 }
 
 TEST(Strings, RefusesOverlongAndSurrogateUtf8) {

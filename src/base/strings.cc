@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstring>
+
+#include "base/byte_block.h"
 
 namespace quire {
 
@@ -35,20 +36,46 @@ int Utf8SequenceLength(std::string_view text) {
   return length;
 }
 
-bool IsValidUtf8(std::string_view text) {
-  constexpr std::uint64_t kHighBits = 0x8080808080808080;
-  while (!text.empty()) {
-    std::uint64_t eight = kHighBits;
-    if (text.size() >= sizeof eight) std::memcpy(&eight, text.data(), sizeof eight);
-    if ((eight & kHighBits) == 0) {
-      text.remove_prefix(sizeof eight);
-      continue;
-    }
-    const int length = Utf8SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(length));
+namespace {
+
+// How many of the 64 bytes at `bytes` are whole sequences of valid UTF-8, at least 61 unless one of
+// them is at fault: then 0.
+std::size_t ValidUtf8InBlock(const char* bytes) {
+  const ByteBlock block(bytes);
+  const std::uint64_t high = block.Below(0);
+  if (high == 0) return ByteBlock::kBytes;
+  const auto below = [&](unsigned char byte) {
+    return block.Below(static_cast<signed char>(byte));
+  };
+  const auto is = [&](unsigned char byte) { return block.Equal(static_cast<char>(byte)); };
+  const std::uint64_t continuation = below(0xC0);
+  const std::uint64_t lead = high & ~continuation;
+  const std::uint64_t lead3 = high & ~below(0xE0), lead4 = high & ~below(0xF0);
+  const std::uint64_t wanted = lead << 1 | lead3 << 2 | lead4 << 3;
+  if (wanted != continuation || (lead & below(0xC2)) != 0 || (high & ~below(0xF5)) != 0) return 0;
+  if (lead3 != 0) {  // overlong forms, surrogates and values past U+10FFFF
+    const std::uint64_t below_90 = below(0x90), below_a0 = below(0xA0);
+    const std::uint64_t bad = (is(0xE0) << 1 & below_a0) | (is(0xED) << 1 & ~below_a0) |
+                              (is(0xF0) << 1 & below_90) | (is(0xF4) << 1 & ~below_90);
+    if (bad != 0) return 0;
   }
-  return true;
+  // A sequence that goes on behind the block belongs to the next one.
+  if (lead >> 63 != 0) return 63;
+  if (lead3 >> 62 != 0) return 62;
+  return lead4 >> 61 != 0 ? 61 : ByteBlock::kBytes;
+}
+
+}  // namespace
+
+bool IsValidUtf8(std::string_view text) {
+  while (text.size() >= ByteBlock::kBytes) {
+    const std::size_t valid = ValidUtf8InBlock(text.data());
+    if (valid == 0) return false;
+    text.remove_prefix(valid);
+  }
+  std::array<char, ByteBlock::kBytes> rest{};
+  std::copy(text.begin(), text.end(), rest.begin());
+  return ValidUtf8InBlock(rest.data()) != 0;
 }
 
 std::string Printable(std::string_view text, std::size_t max_bytes) {
@@ -57,7 +84,10 @@ std::string Printable(std::string_view text, std::size_t max_bytes) {
     if (out.size() >= max_bytes) return out + "…";
     const int length = Utf8SequenceLength(text);
     const unsigned char lead = static_cast<unsigned char>(text[0]);
-    if (length == 0 || lead < 0x20 || lead == 0x7F) {
+    // U+0080 to U+009F, which terminals obey like the controls below U+0020.
+    const bool is_high_control =
+        length == 2 && lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+    if (length == 0 || lead < 0x20 || lead == 0x7F || is_high_control) {
       char escaped[8];
       std::snprintf(escaped, sizeof escaped, "\\x%02x", lead);
       out += escaped;

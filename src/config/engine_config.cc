@@ -80,6 +80,7 @@ Status CheckScheduler(const SchedulerOptions& options) {
         StrCat("at most max-num-partial-prefills, which is ", options.max_num_partial_prefills),
         options.max_long_partial_prefills);
   }
+  QUIRE_RETURN_IF_ERROR(CheckAtLeast("stream-interval", options.stream_interval, 1));
   return CheckAtLeast("max-num-queued-reqs", options.max_waiting, 1);
 }
 

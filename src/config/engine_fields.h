@@ -36,6 +36,9 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("mmap", o.use_mmap, "Map weights into memory instead of reading them");
   visit("mlock", o.mlock, "Keep the weights in memory, never swapped out");
   visit("max-logprobs", o.max_logprobs, "Most logprobs a request may ask for; -1: no bound");
+  visit("logprobs-mode", o.logprobs_mode,
+        "What the logprobs of generated tokens are: raw ones are of the model's logits, processed "
+        "ones of what the token was drawn from; those of prompts are raw_logprobs always");
   visit("seed", o.seed, "Seed of requests that bring none");
 }
 
@@ -72,6 +75,8 @@ void VisitFields(Options& o, Visitor&& visit) {
         "Who goes first: fcfs by arrival, priority by the request's priority");
   visit("max-num-queued-reqs", o.max_waiting,
         "Most requests that wait before further ones are refused");
+  visit("stream-interval", o.stream_interval,
+        "Tokens of an answer between two pieces of its stream; the first goes out at once");
 }
 
 template <FieldsOf<ParallelOptions> Options, typename Visitor>

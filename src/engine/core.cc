@@ -74,6 +74,13 @@ const StepPlan& EngineCore::Schedule() {
   for (const NewRequestData& data : plan.new_requests) admitted_.push_back(data.id);
   report_.num_rows = static_cast<std::int32_t>(plan.rows.size());
   report_.num_tokens = plan.num_tokens;
+  for (const ScheduledRow& row : plan.rows) {
+    const std::int64_t computed = row.num_computed_tokens;
+    const std::int64_t added = row.num_new_tokens;
+    report_.num_logit_rows += row.samples ? 1 : 0;
+    report_.num_positions += computed + added;
+    report_.num_pairs += added * computed + added * (added + 1) / 2;
+  }
   for (const PrefillPart& part : scheduler_->prefills()) {
     ++report_.num_prefill_rows;
     report_.num_prefill_tokens += part.num_tokens;

@@ -51,6 +51,7 @@ class InputProcessor {
   Result<std::vector<TokenId>> Tokenize(PromptInput& input) const;
   Status CheckIds(const std::vector<TokenId>& ids) const;
   Status FitToContext(const SamplingParams& sampling, std::vector<TokenId>& ids) const;
+  Status TooLong(const std::string& num_tokens) const;
   void AddConstraintDefaults(SamplingParams& sampling) const;
   Status AddBadWords(SamplingParams& sampling) const;
 

@@ -189,7 +189,9 @@ class ApiRig {
                                         std::vector<HttpHeader> headers = {}) {
     auto request = std::make_shared<HttpRequest>();
     request->method = std::move(method);
-    request->path = std::move(path);
+    const std::size_t query = path.find('?');
+    if (query != std::string::npos) request->query = path.substr(query + 1);
+    request->path = path.substr(0, query);
     request->body = std::move(body);
     request->headers = std::move(headers);
     request->request_id = StrCat("test-", ++num_requests_);
@@ -233,6 +235,9 @@ class ApiRig {
 
  private:
   const HttpHandler* Find(std::string_view method, std::string_view path) const {
+    for (const Route& route : routes_) {
+      if (route.method == method && route.path == path) return &route.handler;
+    }
     for (const Route& route : routes_) {
       if (route.method != method) continue;
       const auto wanted = Split(route.path, '/');

@@ -71,7 +71,9 @@ enum class Access {
 
 struct Route {
   std::string method;
-  std::string path;  // a part "{name}" matches one part of the path, which the handler reads again
+  // A part "{name}" matches one part of the path, a last one "{name:path}" all that is left; the
+  // handler reads it again.
+  std::string path;
   Access access = Access::kKey;
   HttpHandler handler;
 };

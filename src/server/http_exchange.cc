@@ -186,6 +186,15 @@ HttpExchange::Taken HttpExchange::Take(std::string& out) {
   return {.is_last = state_ == State::kEnded, .must_close = must_close_};
 }
 
+bool HttpExchange::is_event_stream() const {
+  MutexLock lock(mutex_);
+  return is_event_stream_ && state_ == State::kStreaming;
+}
+
+void HttpExchange::WriteComment() {
+  if (is_event_stream()) Write(": keep-alive\n\n");
+}
+
 void HttpExchange::LeaveClient() {
   std::function<void()> gone;
   {

@@ -23,9 +23,17 @@ PairRules::PairRules(std::size_t num_merges) {
   slots_.resize(size);
 }
 
+std::size_t PairRules::HomeOf(std::uint64_t key) const {
+  return MixBits(key, 0x9E3779B97F4A7C15) & (slots_.size() - 1);
+}
+
+void PairRules::Prefetch(TokenId left, TokenId right) const {
+  __builtin_prefetch(&slots_[HomeOf(KeyOf(left, right))]);
+}
+
 std::size_t PairRules::SlotOf(std::uint64_t key) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = MixBits(key, 0x9E3779B97F4A7C15) & mask;
+  std::size_t slot = HomeOf(key);
   while (slots_[slot].key != key && slots_[slot].key != kEmpty) slot = (slot + 1) & mask;
   return slot;
 }
@@ -97,6 +105,13 @@ Status BpeModel::Encode(std::string_view piece, ModelScratch& scratch,
   QUIRE_RETURN_IF_ERROR(EncodeWord(piece, scratch, out));
   scratch.cache.Put(piece, hash, std::span(out).subspan(before));
   return {};
+}
+
+// Where no character is dropped or fused with others each id stands for a piece's bytes at most.
+std::size_t BpeModel::MinIds(std::size_t num_bytes) const {
+  const bool covers_all = has_all_bytes_ && (options_.is_byte_level || options_.byte_fallback);
+  if (!covers_all) return 0;
+  return num_bytes / static_cast<std::size_t>(std::max(1, vocabulary_.longest_bytes()));
 }
 
 Status BpeModel::EncodeWord(std::string_view word, ModelScratch& scratch,

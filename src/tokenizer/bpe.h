@@ -21,6 +21,7 @@ class PairRules final : public MergeRules {
   explicit PairRules(std::size_t num_merges);  // about; it grows
   // A pair that stands there already takes the new rank and result.
   void Add(TokenId left, TokenId right, MergeRule rule);
+  void Prefetch(TokenId left, TokenId right) const;  // for an Add soon after
   MergeRule Find(const Symbol& left, const Symbol& right, const char* word) const override;
 
  private:
@@ -29,6 +30,7 @@ class PairRules final : public MergeRules {
     MergeRule rule;
   };
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+  std::size_t HomeOf(std::uint64_t key) const;
   std::size_t SlotOf(std::uint64_t key) const;
   void Grow();
 
@@ -70,6 +72,7 @@ class BpeModel final : public TokenModel {
 
   Status Encode(std::string_view piece, ModelScratch& scratch,
                 std::vector<TokenId>& out) const override;
+  std::size_t MinIds(std::size_t num_bytes) const override;
 
  private:
   void FindBaseTokens();

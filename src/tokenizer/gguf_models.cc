@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/gguf_vocabulary.h"
+#include "tokenizer/merge_batch.h"
 #include "tokenizer/rwkv.h"
 #include "tokenizer/sentencepiece_model.h"
 #include "tokenizer/wordpiece.h"
@@ -33,20 +34,16 @@ void SetIds(const GgufVocabulary& vocabulary, TokenizerBuilder& builder) {
 std::unique_ptr<const PairRules> ReadMerges(const GgufVocabulary& vocabulary,
                                             const Vocabulary& pieces) {
   auto rules = std::make_unique<PairRules>(vocabulary.merges.size());
+  MergeBatch batch(pieces, *rules);
   std::uint32_t rank = 0;
-  std::string joined;
   for (const std::string_view merge : vocabulary.merges) {
     const std::uint32_t merge_rank = rank++;
     const std::size_t blank = merge.find(' ', 1);
     if (blank == std::string_view::npos) continue;
-    const TokenId left = pieces.Find(merge.substr(0, blank));
-    const TokenId right = pieces.Find(merge.substr(blank + 1));
-    joined = merge.substr(0, blank);
-    joined += merge.substr(blank + 1);
-    const TokenId whole = pieces.Find(joined);
-    if (left == kNoToken || right == kNoToken || whole == kNoToken) continue;
-    rules->Add(left, right, {merge_rank, whole});
+    // Merges of pieces that the vocabulary lacks are passed over.
+    if (!batch.Push(merge.substr(0, blank), merge.substr(blank + 1), merge_rank)) batch.Flush();
   }
+  batch.Flush();
   return rules;
 }
 
@@ -87,6 +84,10 @@ Status AddGgufPieces(const GgufVocabulary& vocabulary, TokenizerBuilder& builder
   pieces.Reserve(vocabulary.tokens.size(), num_bytes);
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
     const std::string_view token = vocabulary.tokens[i];
+    if (const std::size_t later = i + Vocabulary::kPrefetchDistance;
+        later < vocabulary.tokens.size()) {
+      pieces.Prefetch(vocabulary.tokens[later]);
+    }
     if (token.empty()) continue;
     if (!IsValidUtf8(token)) {
       return DataLoss(StrCat("tokenizer.ggml.tokens: number ", i, " is not valid UTF-8"));

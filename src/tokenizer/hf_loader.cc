@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -92,36 +94,47 @@ Status ReadTokenizerJson(std::string_view text, TokenizerBuilder& builder) {
   return {};
 }
 
-// The text of a file; nullopt where there is none.
-Result<std::optional<std::string>> ReadFile(const fs::path& path) {
+// The bytes of a file. Unlike a string's, they are not written before they are read.
+struct FileBytes {
+  std::unique_ptr<char[]> bytes;
+  std::size_t size = 0;
+
+  std::string_view text() const { return {bytes.get(), size}; }
+};
+
+// nullopt where there is no such file.
+Result<std::optional<FileBytes>> ReadFile(const fs::path& path) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(path, error);
-  if (error) return std::optional<std::string>();
+  if (error) return std::optional<FileBytes>();
   if (size > kMaxFileBytes) {
     return DataLoss(StrCat(path.string(), ": larger than ", kMaxFileBytes, " bytes"));
   }
   std::ifstream stream(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(size), '\0');
-  if (!stream.read(text.data(), static_cast<std::streamsize>(size))) {
+  FileBytes file;
+  file.size = static_cast<std::size_t>(size);
+  file.bytes = std::make_unique_for_overwrite<char[]>(file.size);
+  if (!stream.read(file.bytes.get(), static_cast<std::streamsize>(size))) {
     return DataLoss(StrCat(path.string(), ": cannot be read"));
   }
-  return std::optional(std::move(text));
+  return std::optional(std::move(file));
 }
 
 // The texts of the files beside a tokenizer, kept while they are read.
 struct FolderTexts {
-  std::string tokenizer, tokenizer_config, special_tokens_map, generation_config, chat_template;
+  FileBytes tokenizer;
+  std::string tokenizer_config, special_tokens_map, generation_config, chat_template;
   std::vector<NamedTemplate> more_templates;
 
   HfTokenizerFiles Files() const {
-    return {tokenizer,         tokenizer_config, special_tokens_map,
+    return {tokenizer.text(),  tokenizer_config, special_tokens_map,
             generation_config, chat_template,    more_templates};
   }
 };
 
 Status ReadInto(const fs::path& path, std::string& out) {
-  QUIRE_ASSIGN_OR_RETURN(std::optional<std::string> text, ReadFile(path));
-  if (text) out = *std::move(text);
+  QUIRE_ASSIGN_OR_RETURN(const std::optional<FileBytes> file, ReadFile(path));
+  if (file) out = file->text();
   return {};
 }
 
@@ -177,19 +190,18 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromJson(const HfTokenizerFi
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromHfFolder(const std::string& folder) {
   const fs::path root(folder);
   QUIRE_ASSIGN_OR_RETURN(FolderTexts texts, ReadConfigs(root));
-  QUIRE_ASSIGN_OR_RETURN(std::optional<std::string> json, ReadFile(root / "tokenizer.json"));
+  QUIRE_ASSIGN_OR_RETURN(std::optional<FileBytes> json, ReadFile(root / "tokenizer.json"));
   if (json) {
     texts.tokenizer = *std::move(json);
     return FromJson(texts.Files());
   }
-  QUIRE_ASSIGN_OR_RETURN(const std::optional<std::string> model,
-                         ReadFile(root / "tokenizer.model"));
-  if (model) return FromSentencePiece(*model, texts.Files());
-  QUIRE_ASSIGN_OR_RETURN(const std::optional<std::string> tekken, ReadFile(root / "tekken.json"));
-  if (tekken) return FromTekken(*tekken, texts.Files());
+  QUIRE_ASSIGN_OR_RETURN(const std::optional<FileBytes> model, ReadFile(root / "tokenizer.model"));
+  if (model) return FromSentencePiece(model->text(), texts.Files());
+  QUIRE_ASSIGN_OR_RETURN(const std::optional<FileBytes> tekken, ReadFile(root / "tekken.json"));
+  if (tekken) return FromTekken(tekken->text(), texts.Files());
   if (const auto path = FindByEnding(root, ".tiktoken")) {
-    QUIRE_ASSIGN_OR_RETURN(const std::optional<std::string> ranks, ReadFile(*path));
-    if (ranks) return FromTiktoken(*ranks, texts.Files());
+    QUIRE_ASSIGN_OR_RETURN(const std::optional<FileBytes> ranks, ReadFile(*path));
+    if (ranks) return FromTiktoken(ranks->text(), texts.Files());
   }
   return NotFound(StrCat(folder,
                          ": holds no tokenizer (tokenizer.json, tokenizer.model, tekken.json or "

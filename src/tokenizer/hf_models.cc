@@ -1,9 +1,12 @@
 #include "tokenizer/hf_models.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "formats/json.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/json_cursor.h"
+#include "tokenizer/merge_batch.h"
 #include "tokenizer/unigram.h"
 #include "tokenizer/wordpiece.h"
 
@@ -41,6 +45,47 @@ Result<ModelSection> SplitModel(const JsonMembers& members) {
   return out;
 }
 
+// Adds pieces to a vocabulary a little later than they are read; meanwhile the processor fetches
+// the memory where they go.
+class PieceQueue {
+ public:
+  explicit PieceQueue(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
+  // Reads the next piece, which piece() then is, from the cursor's text.
+  bool Read(JsonCursor& cursor) { return cursor.ReadString(Next().piece, Next().buffer); }
+  std::string_view piece() { return Next().piece; }
+  Status Push(TokenId id);
+  Status Finish();  // adds those that still wait
+
+ private:
+  struct Entry {
+    std::string_view piece;
+    std::string buffer;
+    TokenId id;
+  };
+  Entry& Next() { return entries_[count_ % entries_.size()]; }
+  Status Add(const Entry& entry) { return vocabulary_.AddOrMove(entry.piece, entry.id); }
+
+  Vocabulary& vocabulary_;
+  std::array<Entry, Vocabulary::kPrefetchDistance> entries_;
+  std::size_t count_ = 0;  // of those pushed; all but the last few are added
+};
+
+Status PieceQueue::Push(TokenId id) {
+  Next().id = id;
+  vocabulary_.Prefetch(Next().piece);
+  ++count_;
+  return count_ < entries_.size() ? Status() : Add(Next());
+}
+
+Status PieceQueue::Finish() {
+  for (std::size_t left = std::min(count_, entries_.size() - 1); left > 0; --left) {
+    QUIRE_RETURN_IF_ERROR(Add(entries_[(count_ - left) % entries_.size()]));
+  }
+  count_ = 0;
+  return {};
+}
+
 // {"piece": id, …}
 Status ReadVocabulary(std::string_view text, Vocabulary& vocabulary) {
   JsonCursor cursor(text);
@@ -50,33 +95,51 @@ Status ReadVocabulary(std::string_view text, Vocabulary& vocabulary) {
   if (!cursor.Consume('{')) return fault("must be an object of pieces and ids");
   vocabulary.Reserve(text.size() / 24, text.size() / 2);
   if (cursor.Consume('}')) return {};
-  std::string piece;
+  PieceQueue pieces(vocabulary);
   do {
     std::int64_t id = 0;
-    if (!cursor.ReadString(piece) || !cursor.Consume(':')) return fault("must hold pieces and ids");
+    if (!pieces.Read(cursor) || !cursor.Consume(':')) return fault("must hold pieces and ids");
     if (!cursor.ReadInteger(id) || id < 0 || id > kMaxTokenId) {
-      return fault(StrCat("the id of \"", Printable(piece), "\" must be an integer from 0 to ",
-                          kMaxTokenId));
+      return fault(StrCat("the id of \"", Printable(pieces.piece()),
+                          "\" must be an integer from 0 to ", kMaxTokenId));
     }
-    QUIRE_RETURN_IF_ERROR(vocabulary.AddOrMove(piece, static_cast<TokenId>(id)));
+    QUIRE_RETURN_IF_ERROR(pieces.Push(static_cast<TokenId>(id)));
   } while (cursor.Consume(','));
+  QUIRE_RETURN_IF_ERROR(pieces.Finish());
   return cursor.Consume('}') && cursor.AtEnd() ? Status() : fault("must be an object");
 }
 
+// A merge as it stands in the file: views into the text, or into the buffers where there are
+// escapes.
+struct MergeText {
+  std::string_view left, right;
+  std::string left_buffer, right_buffer;
+
+  bool is_comment() const { return right.empty() && left.starts_with("#version"); }
+};
+
 // "left right" or ["left", "right"].
-bool ReadMerge(JsonCursor& cursor, std::string& left, std::string& right) {
+bool ReadMerge(JsonCursor& cursor, MergeText& out) {
   if (cursor.Consume('[')) {
-    return cursor.ReadString(left) && cursor.Consume(',') && cursor.ReadString(right) &&
-           cursor.Consume(']');
+    return cursor.ReadString(out.left, out.left_buffer) && cursor.Consume(',') &&
+           cursor.ReadString(out.right, out.right_buffer) && cursor.Consume(']');
   }
-  if (!cursor.ReadString(left)) return false;
-  right.clear();
-  if (left.starts_with("#version")) return true;
-  const std::size_t blank = left.find(' ');
-  if (blank == std::string::npos || left.find(' ', blank + 1) != std::string::npos) return false;
-  right = left.substr(blank + 1);
-  left.resize(blank);
-  return true;
+  if (!cursor.ReadString(out.left, out.left_buffer)) return false;
+  out.right = {};
+  if (out.is_comment()) return true;
+  const std::size_t blank = out.left.find(' ');
+  if (blank == std::string_view::npos) return false;
+  out.right = out.left.substr(blank + 1);
+  out.left = out.left.substr(0, blank);
+  return out.right.find(' ') == std::string_view::npos;
+}
+
+Status Flush(MergeBatch& batch) {
+  const auto missing = batch.Flush();
+  if (!missing) return {};
+  return InvalidArgument(StrCat("merges: number ", missing->rank, ", \"", Printable(missing->left),
+                                "\" and \"", Printable(missing->right),
+                                "\", has a piece that is not in the vocabulary"));
 }
 
 Result<std::unique_ptr<const PairRules>> ReadMerges(std::string_view text,
@@ -86,25 +149,19 @@ Result<std::unique_ptr<const PairRules>> ReadMerges(std::string_view text,
   if (!cursor.Consume('[')) return InvalidArgument("merges: must be an array");
   auto rules = std::make_unique<PairRules>(static_cast<std::size_t>(vocabulary.num_pieces()));
   if (cursor.Consume(']')) return std::unique_ptr<const PairRules>(std::move(rules));
+  MergeBatch batch(vocabulary, *rules, prefix_bytes);
+  std::array<MergeText, MergeBatch::kMaxMerges> merges;
   std::uint32_t rank = 0;
-  std::string left_text, right_text, joined;
   do {
-    if (!ReadMerge(cursor, left_text, right_text)) {
+    MergeText& merge = merges[rank % merges.size()];
+    if (!ReadMerge(cursor, merge)) {
+      QUIRE_RETURN_IF_ERROR(Flush(batch));  // a fault of an earlier one comes first
       return InvalidArgument(StrCat("merges: number ", rank, " must be two pieces"));
     }
-    if (right_text.empty() && left_text.starts_with("#version")) continue;
-    joined = left_text;
-    joined.append(right_text, std::min(prefix_bytes, right_text.size()), std::string::npos);
-    const TokenId left = vocabulary.Find(left_text);
-    const TokenId right = vocabulary.Find(right_text);
-    const TokenId whole = vocabulary.Find(joined);
-    if (left == kNoToken || right == kNoToken || whole == kNoToken) {
-      return InvalidArgument(StrCat("merges: number ", rank, ", \"", Printable(left_text),
-                                    "\" and \"", Printable(right_text),
-                                    "\", has a piece that is not in the vocabulary"));
-    }
-    rules->Add(left, right, {rank++, whole});
+    if (merge.is_comment()) continue;
+    if (!batch.Push(merge.left, merge.right, rank++)) QUIRE_RETURN_IF_ERROR(Flush(batch));
   } while (cursor.Consume(','));
+  QUIRE_RETURN_IF_ERROR(Flush(batch));
   if (!cursor.Consume(']') || !cursor.AtEnd()) return InvalidArgument("merges: must be an array");
   return std::unique_ptr<const PairRules>(std::move(rules));
 }
@@ -178,17 +235,18 @@ Status ReadUnigram(const ModelSection& section, TokenizerBuilder& builder) {
   std::vector<TokenId> ids;
   JsonCursor cursor(section.vocab);
   if (!cursor.Consume('[')) return InvalidArgument("vocab: must be an array of pieces and scores");
-  std::string piece;
+  PieceQueue pieces(pipeline.vocabulary);
   for (bool is_first = true; !cursor.Consume(']'); is_first = false) {
     double score = 0;
-    if ((!is_first && !cursor.Consume(',')) || !cursor.Consume('[') || !cursor.ReadString(piece) ||
+    if ((!is_first && !cursor.Consume(',')) || !cursor.Consume('[') || !pieces.Read(cursor) ||
         !cursor.Consume(',') || !cursor.ReadNumber(score) || !cursor.Consume(']')) {
       return InvalidArgument(StrCat("vocab: entry ", ids.size(), " must be a piece and a score"));
     }
     ids.push_back(static_cast<TokenId>(ids.size()));
     scores.push_back(AsOriginalReads(score));
-    QUIRE_RETURN_IF_ERROR(pipeline.vocabulary.AddOrMove(piece, ids.back()));
+    QUIRE_RETURN_IF_ERROR(pieces.Push(ids.back()));
   }
+  QUIRE_RETURN_IF_ERROR(pieces.Finish());
   UnigramOptions options;
   QUIRE_ASSIGN_OR_RETURN(const std::int64_t unk_id, IntOr(config, "unk_id", kNoToken));
   if (unk_id < kNoToken || unk_id >= static_cast<std::int64_t>(ids.size())) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 
+#include "base/byte_block.h"
 #include "base/strings.h"
 #include "tokenizer/utf8.h"
 
@@ -13,15 +15,6 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
-// Bytes that mean something to a reader that passes over a value.
-constexpr std::array<bool, 256> kMarks = [] {
-  std::array<bool, 256> marks{};
-  for (const unsigned char c : std::string_view("\"[]{},")) marks[c] = true;
-  return marks;
-}();
-
-bool IsMark(char c) { return kMarks[static_cast<unsigned char>(c)]; }
-
 // The end of the string whose first byte, after the quote, is at `at`: the position of the closing
 // quote, or the size of `text` where there is none.
 std::size_t EndOfString(std::string_view text, std::size_t at) {
@@ -30,16 +23,49 @@ std::size_t EndOfString(std::string_view text, std::size_t at) {
   return std::min(at, size);
 }
 
+// The bytes from `at` on; zeros behind the end of the text.
+ByteBlock BlockAt(std::string_view text, std::size_t at) {
+  if (text.size() - at >= ByteBlock::kBytes) return ByteBlock(text.data() + at);
+  std::array<char, ByteBlock::kBytes> last{};
+  std::copy(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), last.begin());
+  return ByteBlock(last.data());
+}
+
 }  // namespace
 
-void JsonCursor::SkipSpace() {
-  const std::string_view text = text_;
+// Moves the window to the one that holds `at`. Behind the text stand zero bytes, which end blanks
+// and strings.
+void JsonCursor::LookAt(std::size_t at) {
+  window_.begin = at - at % ByteBlock::kBytes;
+  const ByteBlock block = BlockAt(text_, window_.begin);
+  window_.not_space =
+      ~(block.Equal(' ') | block.Equal('\n') | block.Equal('\r') | block.Equal('\t'));
+  window_.string_marks =
+      block.Equal('"') | block.Equal('\\') | (block.Below(0x20) & ~block.Below(0));
+}
+
+// Goes on to the first byte that the windows' `marks` know.
+template <typename Marks>
+void JsonCursor::SkipTo(const Marks& marks) {
   std::size_t at = at_;
-  while (at < text.size() &&
-         (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t')) {
-    ++at;
+  for (;;) {
+    if (at - window_.begin >= ByteBlock::kBytes) LookAt(at);
+    if (const std::uint64_t left = marks(window_) >> (at - window_.begin); left != 0) {
+      at_ = at + static_cast<std::size_t>(std::countr_zero(left));
+      return;
+    }
+    at = window_.begin + ByteBlock::kBytes;
   }
-  at_ = at;
+}
+
+void JsonCursor::SkipSpace() {
+  if (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) > ' ') return;
+  SkipTo([](const Window& window) { return window.not_space; });
+}
+
+// To the end of what needs no care in a string: a quote, a backslash, a control byte or the end.
+void JsonCursor::SkipPlain() {
+  SkipTo([](const Window& window) { return window.string_marks; });
 }
 
 char JsonCursor::Peek() {
@@ -58,22 +84,26 @@ bool JsonCursor::AtEnd() {
   return at_ == text_.size();
 }
 
-bool JsonCursor::ReadString(std::string& out) {
-  out.clear();
+bool JsonCursor::ReadString(std::string_view& out, std::string& buffer) {
   if (!Consume('"')) return false;
-  while (at_ < text_.size()) {
-    std::size_t end = at_;
-    while (end < text_.size() && text_[end] != '"' && text_[end] != '\\' &&
-           static_cast<unsigned char>(text_[end]) >= 0x20) {
-      ++end;
-    }
-    out.append(text_, at_, end - at_);
-    at_ = end;
-    if (at_ == text_.size() || static_cast<unsigned char>(text_[at_]) < 0x20) return false;
-    if (text_[at_++] == '"') return true;
-    if (!ReadEscape(out)) return false;
+  const std::size_t begin = at_;
+  SkipPlain();
+  if (at_ < text_.size() && text_[at_] == '"') {
+    out = text_.substr(begin, at_++ - begin);
+    return true;
   }
-  return false;
+  buffer.assign(text_, begin, at_ - begin);
+  while (at_ < text_.size() && text_[at_] == '\\') {
+    ++at_;
+    if (!ReadEscape(buffer)) return false;
+    const std::size_t plain = at_;
+    SkipPlain();
+    buffer.append(text_, plain, at_ - plain);
+  }
+  out = buffer;
+  if (at_ == text_.size() || text_[at_] != '"') return false;
+  ++at_;
+  return true;
 }
 
 bool JsonCursor::ReadHex(std::uint32_t& out) {
@@ -124,32 +154,75 @@ bool JsonCursor::ReadNumber(double& out) {
   return true;
 }
 
+namespace {
+
+// Bytes of a block that a backslash before them takes the meaning from; `is_next` says so of the
+// first byte, and then of the first one behind the block.
+std::uint64_t EscapedBytes(std::uint64_t backslashes, bool& is_next) {
+  std::uint64_t escaped = is_next ? 1 : 0;
+  is_next = false;
+  for (backslashes &= ~escaped; backslashes != 0;) {
+    const std::uint64_t first = backslashes & -backslashes;
+    escaped |= first << 1;
+    is_next = first >> 63 != 0;
+    backslashes &= ~(first | first << 1);
+  }
+  return escaped;
+}
+
+// Each bit is the parity of those up to it: from each opening quote to before the closing one.
+std::uint64_t RunningParity(std::uint64_t bits) {
+  for (int shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+  return bits;
+}
+
+// Of a text whose bracket before `at` opens: the position behind the bracket that closes it, and a
+// depth of 0; that of one that nests too deep; or the size of the text.
+std::size_t EndOfNested(std::string_view text, std::size_t at, int& depth) {
+  bool is_escaped = false;
+  std::uint64_t in_string = 0;  // all bits, where a string is open
+  depth = 1;
+  for (; at < text.size(); at += ByteBlock::kBytes) {
+    const ByteBlock block = BlockAt(text, at);
+    const std::uint64_t quotes = block.Equal('"') & ~EscapedBytes(block.Equal('\\'), is_escaped);
+    const std::uint64_t strings = RunningParity(quotes) ^ in_string;
+    const std::uint64_t opening = block.EqualFolded('{') & ~strings;
+    std::uint64_t brackets = opening | (block.EqualFolded('}') & ~strings);
+    for (; brackets != 0; brackets &= brackets - 1) {
+      depth += (opening & brackets & -brackets) != 0 ? 1 : -1;
+      const std::size_t here = at + static_cast<std::size_t>(std::countr_zero(brackets));
+      if (depth > kMaxDepth) return here;
+      if (depth == 0) return here + 1;
+    }
+    in_string = std::uint64_t{0} - (strings >> 63);
+  }
+  return text.size();
+}
+
+}  // namespace
+
 bool JsonCursor::SkipValue(std::string_view& out) {
   SkipSpace();
-  // Locals, not members: the loop runs over every byte of files of many megabytes.
   const std::string_view text = text_;
   const std::size_t begin = at_;
   std::size_t at = begin;
-  int depth = 0;
-  bool is_string_open = false;
-  for (;; ++at) {
-    while (at < text.size() && !IsMark(text[at])) ++at;
-    if (at == text.size()) break;
+  bool is_whole = true;
+  while (is_whole && at < text.size()) {
     const char c = text[at];
+    if (c == ',' || c == ']' || c == '}') break;
+    ++at;
     if (c == '"') {
-      at = EndOfString(text, at + 1);
-      is_string_open = at == text.size();
-      if (is_string_open) break;
+      at = EndOfString(text, at);
+      is_whole = at < text.size();
+      at += is_whole;
     } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) break;
-    } else if (c == ',') {
-      if (depth == 0) break;
-    } else if (--depth < 0) {
-      break;
+      int depth = 0;
+      at = EndOfNested(text, at, depth);
+      is_whole = depth == 0;
     }
   }
   at_ = at;
-  if (depth > 0 || at == begin || is_string_open) return false;
+  if (!is_whole || at == begin) return false;
   out = text.substr(begin, at - begin);
   return true;
 }
@@ -164,9 +237,9 @@ bool TakeMembers(JsonCursor& cursor, JsonMembers& members, std::string_view inne
   if (!cursor.Consume('{')) return false;
   if (cursor.Consume('}')) return true;
   do {
-    std::string name;
-    std::string_view value;
-    if (!cursor.ReadString(name) || !cursor.Consume(':')) return false;
+    std::string_view name, value;
+    std::string buffer;
+    if (!cursor.ReadString(name, buffer) || !cursor.Consume(':')) return false;
     const bool is_inner = inner_members != nullptr && name == inner && cursor.Peek() == '{';
     const std::size_t begin = cursor.position();
     if (is_inner ? !TakeMembers(cursor, *inner_members, {}, nullptr) : !cursor.SkipValue(value)) {
@@ -174,7 +247,7 @@ bool TakeMembers(JsonCursor& cursor, JsonMembers& members, std::string_view inne
     }
     if (is_inner) value = cursor.Since(begin);
     std::erase_if(members, [&](const auto& member) { return member.first == name; });
-    members.emplace_back(std::move(name), value);
+    members.emplace_back(name, value);
     if (members.size() > kMaxMembers) return false;
   } while (cursor.Consume(','));
   return cursor.Consume('}');

@@ -19,7 +19,9 @@ class JsonCursor {
 
   bool Consume(char c);  // after white space; false: something else stands there
   bool AtEnd();          // only white space is left
-  bool ReadString(std::string& out);
+  // The text of a string: as it stands in the JSON where it has no escapes, else put together in
+  // `buffer`.
+  bool ReadString(std::string_view& out, std::string& buffer);
   bool ReadInteger(std::int64_t& out);
   bool ReadNumber(double& out);
   // Passes over any value; nesting is bounded. What it passes over is not checked but for
@@ -31,12 +33,24 @@ class JsonCursor {
   std::string_view Since(std::size_t begin) const { return text_.substr(begin, at_ - begin); }
 
  private:
+  // What stands where in 64 bytes of the text, for passing over runs of blanks and of letters.
+  struct Window {
+    std::size_t begin = std::string_view::npos / 2;  // far from any text
+    std::uint64_t not_space = 0;
+    std::uint64_t string_marks = 0;  // quote, backslash, control byte
+  };
+
   void SkipSpace();
+  void SkipPlain();
+  void LookAt(std::size_t at);
+  template <typename Marks>
+  void SkipTo(const Marks& marks);
   bool ReadEscape(std::string& out);
   bool ReadHex(std::uint32_t& out);
 
   std::string_view text_;
   std::size_t at_ = 0;
+  Window window_;
 };
 
 // Members of an object, their values as they stand in the text; of two of one name the later

@@ -385,6 +385,9 @@ Status AddPieces(const SentencePieceModel& model, TokenizerBuilder& builder) {
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
     const auto& piece = model.pieces[i];
     const auto id = static_cast<TokenId>(i);
+    if (const std::size_t later = i + Vocabulary::kPrefetchDistance; later < model.pieces.size()) {
+      pipeline.vocabulary.Prefetch(model.pieces[later].text);
+    }
     if (piece.text.empty()) continue;
     if (!IsValidUtf8(piece.text)) {
       return DataLoss(StrCat("pieces: number ", i, " is not valid UTF-8"));

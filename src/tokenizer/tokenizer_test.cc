@@ -174,6 +174,25 @@ TEST(Tokenizer, TextsWithoutASplitPointTakeAboutLinearTime) {
   EXPECT_LT(large, small * 16 * 8);  // quadratic would be 256 times
 }
 
+TEST(Tokenizer, ATextOfMoreIdsThanAreWantedIsNotEncodedToItsEnd) {
+  const auto tokenizer = Load(ByteLevelJson({{"a", "a"}, {"aa", "aa"}}));
+  const auto size = [&](const std::string& text, std::size_t max_ids) {
+    return tokenizer->Encode(text, {.max_ids = max_ids})->size();
+  };
+  const std::string words = "ab ab ab<|end|>ab ab";
+  const std::size_t all = tokenizer->Encode(words)->size();
+  EXPECT_EQ(size(words, all), all);
+  for (std::size_t max_ids = 0; max_ids < all; ++max_ids) {
+    EXPECT_GT(size(words, max_ids), max_ids);
+    EXPECT_LE(size(words, max_ids), all);
+  }
+  // One piece whose ids would take minutes, in the cache of long texts and outside of it.
+  const std::string endless(std::size_t{64} << 20, 'a');
+  EXPECT_EQ(size(endless, 1000), 1001U);
+  EXPECT_EQ(tokenizer->Encode(endless, {.parse_special = false, .max_ids = 1000})->size(), 1001U);
+  EXPECT_EQ(*tokenizer->Encode("aaaa"), (std::vector<TokenId>{257})) << "limits are forgotten";
+}
+
 TEST(Tokenizer, ATextThatGoesOnFromAnotherGetsTheSameIdsAsAlone) {
   const std::string json = ByteLevelJson({{"a", "b"}, {"\u0120", "a"}, {"\u0120a", "b"}});
   const auto warm = Load(json);
@@ -227,6 +246,30 @@ TEST(Tokenizer, TiktokenRanksMergeByRank) {
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   EXPECT_EQ(*(*tokenizer)->Encode("abc"), (std::vector<TokenId>{0, 3}));
   EXPECT_FALSE(Tokenizer::FromTiktoken("YQ==\n").ok());
+}
+
+// Merges are looked up many at a time; of several faults the first in the file is told.
+TEST(TokenizerJson, TellsTheFirstFaultOfTheMerges) {
+  const auto error_of = [](std::string_view merges) {
+    const std::string json = StrCat(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, )",
+                                    R"("ab": 2, "c": 3}, "merges": [)", merges, "]}}");
+    const auto tokenizer = Tokenizer::FromJson({.tokenizer_json = json});
+    return tokenizer.ok() ? std::string("ok") : tokenizer.status().message();
+  };
+  const auto many = [](int count, std::string_view merge) {
+    std::string out;
+    for (int i = 0; i < count; ++i) out += StrCat(merge, ",");
+    return out;
+  };
+  EXPECT_EQ(error_of(R"("#version: 0.2", "a b", ["a", "\u0062"])"), "ok");
+  EXPECT_EQ(
+      error_of(StrCat(many(100, "\"a b\""), R"("a c", "a b", "abc")")),
+      "tokenizer.json: model: merges: number 100, \"a\" and \"c\", has a piece that is not in "
+      "the vocabulary");
+  EXPECT_EQ(error_of(StrCat(many(70, "[\"a\",\"b\"]"), R"("a  b", "a c")")),
+            "tokenizer.json: model: merges: number 70 must be two pieces");
+  EXPECT_EQ(error_of(StrCat("\"#version: 0.2\",", many(42, "\"a b\""), "7")),
+            "tokenizer.json: model: merges: number 42 must be two pieces");
 }
 
 }  // namespace
