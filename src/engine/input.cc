@@ -12,6 +12,9 @@
 namespace quire {
 namespace {
 
+// Of a text that must be read to its end, as its last tokens are wanted.
+constexpr std::size_t kMaxTruncatedBytes = std::size_t{16} << 20;
+
 std::uint64_t SeedOf(std::int64_t engine_seed, std::uint64_t number) {
   const auto key = static_cast<std::uint64_t>(engine_seed);
   const auto words =
@@ -116,7 +119,12 @@ Result<std::vector<TokenId>> InputProcessor::Tokenize(PromptInput& input) const 
   EncodeOptions options{.add_special_tokens = input.add_special_tokens, .parse_special = true};
   // A prompt that is far too long is not read to its end to learn how far.
   const auto max_counted = 2 * static_cast<std::size_t>(options_.max_model_len);
-  if (!input.sampling.truncate_prompt_tokens) options.max_ids = max_counted;
+  if (!input.sampling.truncate_prompt_tokens) {
+    options.max_ids = max_counted;
+  } else if (input.text.size() > kMaxTruncatedBytes) {
+    return InvalidArgument(StrCat("prompt: must be at most ", kMaxTruncatedBytes,
+                                  " bytes of text to be truncated, got ", input.text.size()));
+  }
   Result<std::vector<TokenId>> encoded = tokenizer_->Encode(input.text, options);
   if (!encoded.ok()) return encoded.status().With("prompt");
   if (encoded->size() > options.max_ids) return TooLong(StrCat("more than ", max_counted));

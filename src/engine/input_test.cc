@@ -72,7 +72,9 @@ TEST(InputProcessor, DoesNotReadAPromptThatIsFarTooLongToItsEnd) {
       << refusal;
   PromptInput cut = Text(std::string(1000, 'x'));
   cut.sampling.truncate_prompt_tokens = 3;
-  EXPECT_EQ(processor.Prepare(std::move(cut), 0)->prompt.size(), 3U);
+  EXPECT_EQ(processor.Prepare(cut, 0)->prompt.size(), 3U);
+  cut.text.assign((std::size_t{16} << 20) + 1, 'x');
+  EXPECT_EQ(Refusal(processor, std::move(cut)).find("prompt: must be at most"), 0U);
 }
 
 TEST(InputProcessor, KeepsTheLastTokensOfATruncatedPrompt) {

@@ -35,6 +35,9 @@ std::string ErrorBodyOfType(std::string_view type, int http_status, std::string_
 HttpResponse ErrorResponse(const Status& error);
 HttpResponse ErrorResponse(int http_status, std::string_view message, std::string_view param = {});
 
+// The answer that refuses a request of `path`, in the shape that its clients know.
+HttpResponse RefusalFor(std::string_view path, int http_status, std::string_view message);
+
 // {"type": "error", "error": {"type", "message"}}: Anthropic's shape.
 std::string AnthropicErrorBody(int http_status, std::string_view message);
 HttpResponse AnthropicErrorResponse(const Status& error);

@@ -35,9 +35,9 @@ struct ApiState {
   LiveIds live_ids;                            // of prompts
   LiveIds reply_ids;                           // of replies under way
   std::unique_ptr<ResponseStore> responses;
-  // These end first, so they stand last.
-  std::unique_ptr<WorkPool> work;        // reads long bodies
+  // These end first, so they stand last; and the one that hands work to the other before it.
   std::unique_ptr<WorkPool> tokenizing;  // what is tokenized beside the engine
+  std::unique_ptr<WorkPool> work;        // reads long bodies
 };
 
 // One request on its way through a handler.

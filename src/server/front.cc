@@ -10,8 +10,8 @@ namespace quire {
 
 namespace {
 
-HttpResponse Unauthorized(std::string_view message) {
-  HttpResponse response = ErrorResponse(401, message);
+HttpResponse Unauthorized(const HttpRequest& request, std::string_view message) {
+  HttpResponse response = RefusalFor(request.path, 401, message);
   response.headers.push_back({"WWW-Authenticate", "Bearer"});
   return response;
 }
@@ -54,7 +54,7 @@ void HttpFront::Handle(std::shared_ptr<const HttpRequest> request,
                        std::shared_ptr<HttpReply> reply) const {
   const std::shared_ptr<const Table> table = this->table();
   if (Cors::IsPreflight(*request)) return reply->Send(cors_.AnswerPreflight(*request));
-  if (table == nullptr) return reply->Send(ErrorResponse(503, "the model is loading"));
+  if (table == nullptr) return reply->Send(RefusalFor(request->path, 503, "the model is loading"));
   request = WithoutRoot(std::move(request));
   const Router::Match match = table->router.Find(request->method, request->path);
   if (match.route != nullptr) {
@@ -70,12 +70,13 @@ void HttpFront::Handle(std::shared_ptr<const HttpRequest> request,
     return reply->Send(std::move(response));
   }
   if (match.allow.empty()) {
-    return reply->Send(ErrorResponse(404, StrCat("there is no route ", Printable(request->method),
-                                                 " ", Printable(request->path, 200))));
+    return reply->Send(RefusalFor(request->path, 404,
+                                  StrCat("there is no route ", Printable(request->method), " ",
+                                         Printable(request->path, 200))));
   }
-  HttpResponse response =
-      ErrorResponse(405, StrCat(Printable(request->path, 200), " does not take ",
-                                Printable(request->method), ", only ", match.allow));
+  HttpResponse response = RefusalFor(request->path, 405,
+                                     StrCat(Printable(request->path, 200), " does not take ",
+                                            Printable(request->method), ", only ", match.allow));
   response.headers.push_back({"Allow", match.allow});
   reply->Send(std::move(response));
 }
@@ -83,17 +84,17 @@ void HttpFront::Handle(std::shared_ptr<const HttpRequest> request,
 std::optional<HttpResponse> HttpFront::Refusal(const Route& route, const WorkGate& gate,
                                                const HttpRequest& request) const {
   if (route.access == Access::kAdmin && !options_.admin_keys.Admits(request)) {
-    return Unauthorized("this route needs the admin key");
+    return Unauthorized(request, "this route needs the admin key");
   }
   if (route.access == Access::kKey && !options_.keys.empty() && !options_.keys.Admits(request) &&
       !options_.admin_keys.Admits(request)) {
-    return Unauthorized("a valid API key is needed: Authorization: Bearer KEY");
+    return Unauthorized(request, "a valid API key is needed: Authorization: Bearer KEY");
   }
   const bool starts_work = route.method == "POST" && route.access == Access::kKey;
   if (!starts_work || !gate) return std::nullopt;
   const std::string_view why = gate();
   if (why.empty()) return std::nullopt;
-  return ErrorResponse(503, why);
+  return RefusalFor(request.path, 503, why);
 }
 
 }  // namespace quire

@@ -47,6 +47,22 @@ TEST(Front, RefusesWorkForTheReasonThatTheGateGivesAndNothingElse) {
   EXPECT_EQ(Ask(front, "POST", "/wake_up", "admin").status, 200);
 }
 
+TEST(Front, RefusesInTheShapeThatTheClientsOfARouteKnow) {
+  HttpFront front({.keys = KeyRing({"user"})});
+  std::string why;
+  front.SetRoutes({Answering("POST", "/v1/messages", Access::kKey)},
+                  [&why] { return std::string_view(why); });
+  const auto type = [](const HttpResponse& response) {
+    return TextOf(At(*ParseJson(response.body), "type"));
+  };
+  EXPECT_EQ(type(Ask(front, "GET", "/v1/messages")), "error");          // 405
+  EXPECT_EQ(type(Ask(front, "GET", "/v1/messages/batches")), "error");  // 404
+  EXPECT_EQ(type(Ask(front, "POST", "/v1/messages")), "error");         // 401
+  why = "the engine is paused";
+  EXPECT_EQ(type(Ask(front, "POST", "/v1/messages", "user")), "error");  // 503
+  EXPECT_EQ(type(Ask(front, "GET", "/v1/messagesx")), "");
+}
+
 TEST(Front, AsksForTheKeyBeforeItSaysHowTheServerIs) {
   HttpFront front({.keys = KeyRing({"user"})});
   front.SetRoutes({Answering("POST", "/work", Access::kKey)},

@@ -120,7 +120,7 @@ void HttpConnection::CountBody(std::size_t num_bytes) {
 
 void HttpConnection::RefuseRequest(const HttpRefusal& refusal) {
   BeginAnswer({.request_id = NewRequestId()}, false);
-  exchange_->Send(ErrorResponse(refusal.status, refusal.message));
+  exchange_->Send(RefusalFor(parser_.path(), refusal.status, refusal.message));
   Flush();
 }
 
@@ -148,7 +148,7 @@ void HttpConnection::BeginAnswer(HttpRequest request, bool keeps_alive) {
   if (refusal.message.empty()) {
     Dispatch(request_);
   } else {
-    exchange_->Send(ErrorResponse(refusal.status, refusal.message));
+    exchange_->Send(RefusalFor(request_->path, refusal.status, refusal.message));
   }
   Flush();
 }

@@ -117,6 +117,12 @@ HttpParser::~HttpParser() = default;
 
 bool HttpParser::has_head() const { return state_ != nullptr && state_->reader.has_head; }
 
+std::string_view HttpParser::path() const {
+  if (state_ == nullptr) return {};
+  const std::string_view target = state_->reader.target;
+  return target.substr(0, target.find('?'));
+}
+
 std::size_t HttpParser::num_body_bytes() const {
   return state_ == nullptr ? 0 : state_->reader.request.body.size();
 }

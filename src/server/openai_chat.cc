@@ -113,7 +113,8 @@ Status ReadChat(ApiCall& call, Json& body, Chat& chat) {
 
 // The chats of a batch, each as a prompt of its own.
 Status ReadBatch(Chat& chat, std::vector<ChatPrompt>& prompts) {
-  const Json& all = chat.task.prompt.messages;
+  Json all = std::move(chat.task.prompt.messages);
+  chat.task.prompt.messages = Json();
   if (!all.is_array() || all.array().empty() || all.array().size() > kMaxPrompts) {
     return InvalidArgument(StrCat("messages: must be a list of 1 to ", kMaxPrompts, " chats"));
   }
@@ -123,7 +124,7 @@ Status ReadBatch(Chat& chat, std::vector<ChatPrompt>& prompts) {
           StrCat("messages[", i, "]: must be a list of messages, got ", all.array()[i].kind()));
     }
     prompts.push_back(chat.task.prompt);
-    prompts.back().messages = all.array()[i];
+    prompts.back().messages = std::move(all.array()[i]);
   }
   if (prompts.size() * chat.shape.num_choices > static_cast<std::size_t>(kMaxOutputs)) {
     return InvalidArgument(StrCat("n: ", prompts.size(), " chats of ", chat.shape.num_choices,
@@ -176,7 +177,7 @@ Status HandleChatBatch(ApiCall call, Json body) {
   QUIRE_RETURN_IF_ERROR(ReadBatch(chat, prompts));
   std::vector<PromptInput> inputs;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    ChatTask task = chat.task;
+    ChatTask task{.job = chat.task.job, .prompt = {}, .input = chat.task.input};
     task.job.rendered = std::make_shared<RenderedChat>();
     if (i > 0) chat.task.job.more_rendered.push_back(task.job.rendered);
     if (i == 0) chat.task.job.rendered = task.job.rendered;

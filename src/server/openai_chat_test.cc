@@ -215,6 +215,13 @@ TEST(Chat, ReadsTheArgumentsOfEarlierCalls) {
   }
 }
 
+TEST(Chat, IsRefusedWhereThereIsNoTemplate) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.chat_template.clear();
+  ApiRig rig(Says("x"), options);
+  EXPECT_EQ(rig.Refused(kPath, Body()), "messages");
+}
+
 TEST(Chat, TellsWhyATemplateRefuses) {
   ApiOptions options = ApiRig::SmallOptions();
   options.chat_template = "{{ raise_exception('roles must alternate') }}";
@@ -271,10 +278,9 @@ TEST(Chat, CallsToolsTheSameInBothModes) {
 TEST(Chat, CountsWhatItsToolParserLookedThrough) {
   ApiRig rig(Says(std::string(kCall)));
   const auto count = [&](const char* mode, const char* outcome) {
-    const std::string series =
-        StrCat("vllm:tool_call_parser_invocations_total{mode=\"", mode,
-               "\",model_name=\"null\",outcome=\"", outcome,
-               "\",request_type=\"chat_completions\"} ");
+    const std::string series = StrCat("vllm:tool_call_parser_invocations_total{mode=\"", mode,
+                                      "\",model_name=\"null\",outcome=\"", outcome,
+                                      "\",request_type=\"chat_completions\"} ");
     const std::string page = rig.engine().metrics().Expose();
     const std::size_t at = page.find(series);
     return at == std::string::npos ? -1 : std::stoi(page.substr(at + series.size()));
@@ -378,8 +384,8 @@ TEST(Chat, GivesLogprobsWhereThoseOfSomeTokensAreAskedFor) {
   ApiRig rig(Says("x"));
   const Json reply = rig.PostOk(kPath, Body(R"(,"logprobs":true,"logprob_token_ids":[97,98])"));
   EXPECT_TRUE(At(reply, "choices", 0, "logprobs").is_object());
-  const Json completion = rig.PostOk(
-      "/v1/completions", R"({"prompt":"a","max_tokens":1,"logprob_token_ids":[97,98]})");
+  const Json completion =
+      rig.PostOk("/v1/completions", R"({"prompt":"a","max_tokens":1,"logprob_token_ids":[97,98]})");
   EXPECT_TRUE(At(completion, "choices", 0, "logprobs").is_object());
 }
 

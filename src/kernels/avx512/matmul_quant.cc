@@ -196,28 +196,19 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   }
 }
 
+// args.rows, which are at most kRows.
 template <typename Codec, int kRows>
 void MatmulFew(const MatmulQuantArgs& args, std::int64_t tiles) {
+  if constexpr (kRows > 1) {
+    if (args.rows < kRows) return MatmulFew<Codec, kRows - 1>(args, tiles);
+  }
   for (std::int64_t tile = 0; tile < tiles; ++tile) MultiplyFew<Codec, kRows>(args, tile);
 }
 
 template <typename Codec>
 void Matmul(const MatmulQuantArgs& args) {
   const std::int64_t tiles = (args.outputs + kTile - 1) / kTile;
-  switch (args.rows) {
-    case 1:
-      return MatmulFew<Codec, 1>(args, tiles);
-    case 2:
-      return MatmulFew<Codec, 2>(args, tiles);
-    case 3:
-      return MatmulFew<Codec, 3>(args, tiles);
-    case 4:
-      return MatmulFew<Codec, 4>(args, tiles);
-    case 5:
-      return MatmulFew<Codec, 5>(args, tiles);
-    case 6:
-      return MatmulFew<Codec, 6>(args, tiles);
-  }
+  if (args.rows <= kFewRows) return MatmulFew<Codec, kFewRows>(args, tiles);
   std::int64_t tile = 0;
   for (; tile + 2 <= tiles; tile += 2) MultiplyTiles<Codec, 2>(args, tile);
   if (tile < tiles) MultiplyTiles<Codec, 1>(args, tile);
