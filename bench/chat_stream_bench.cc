@@ -16,6 +16,7 @@ namespace {
 // Takes everything and keeps nothing.
 class Sink : public HttpReply {
  public:
+  void AddHeader(HttpHeader /*header*/) override {}
   void Send(HttpResponse /*response*/) override {}
   void BeginStream(HttpResponse head) override { num_bytes_ += head.body.size(); }
   bool Write(std::string_view bytes) override {

@@ -3,6 +3,7 @@
 // share the machine's cores; each is a process, and the processor time of both is told.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -40,6 +41,8 @@ struct Settings {
   int tokens = 1000;     // of a streamed answer
   int port = 0;          // of a server that runs already; 0: one over the null device
   pid_t server_pid = 0;  // of that server, for its processor time and memory
+  std::string model = "null";
+  bool is_json = false;  // an object a line in place of text
 };
 
 // Processor time of a process in seconds, and its resident memory in bytes.
@@ -76,10 +79,10 @@ int Connect(int port) {
   return fd;
 }
 
-std::string Request(int max_tokens, bool is_stream) {
+std::string Request(const std::string& model, int max_tokens, bool is_stream) {
   const std::string body =
-      StrCat(R"({"model":"null","prompt":"hello","ignore_eos":true,"max_tokens":)", max_tokens,
-             is_stream ? R"(,"stream":true})" : "}");
+      StrCat(R"({"model":")", model, R"(","prompt":"hello","ignore_eos":true,"max_tokens":)",
+             max_tokens, is_stream ? R"(,"stream":true})" : "}");
   return StrCat("POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n",
                 "Content-Length: ", body.size(), "\r\n\r\n", body);
 }
@@ -103,6 +106,7 @@ struct Outcome {
   std::int64_t num_answers = 0;
   std::int64_t num_units = 0;
   std::int64_t num_bytes = 0;
+  std::int64_t num_reconnects = 0;  // after the server closed a connection
   std::vector<double> latencies_ms;
 };
 
@@ -124,9 +128,10 @@ void Ask(Caller& caller, const Load& load) {
   }
 }
 
-void Hear(Caller& caller, const Load& load, std::vector<char>& buffer, Outcome& outcome) {
+// False once the server has closed the connection.
+bool Hear(Caller& caller, const Load& load, std::vector<char>& buffer, Outcome& outcome) {
   const ssize_t size = recv(caller.fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
-  if (size <= 0) return;
+  if (size <= 0) return size < 0 && errno == EAGAIN;
   const std::string_view bytes(buffer.data(), static_cast<std::size_t>(size));
   outcome.num_bytes += size;
   const std::size_t kept = caller.tail.size();
@@ -139,21 +144,27 @@ void Hear(Caller& caller, const Load& load, std::vector<char>& buffer, Outcome& 
   const bool is_over = caller.tail.ends_with(load.end);
   constexpr std::size_t kTail = 64;
   if (caller.tail.size() > kTail) caller.tail.erase(0, caller.tail.size() - kTail);
-  if (!is_over) return;
+  if (!is_over) return true;
   ++outcome.num_answers;
   outcome.latencies_ms.push_back(Seconds(Clock::now() - caller.asked).count() * 1000);
+  Ask(caller, load);
+  return true;
+}
+
+// Connects as caller number `index`, heard of through `epoll`, and asks.
+void Begin(const Settings& settings, const Load& load, int epoll, std::size_t index,
+           Caller& caller) {
+  if (caller.fd >= 0) close(caller.fd);
+  caller.fd = Connect(settings.port);
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = index}};
+  epoll_ctl(epoll, EPOLL_CTL_ADD, caller.fd, &event);
   Ask(caller, load);
 }
 
 Outcome Run(const Settings& settings, const Load& load) {
   std::vector<Caller> callers(static_cast<std::size_t>(settings.connections));
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
-  for (std::size_t i = 0; i < callers.size(); ++i) {
-    callers[i].fd = Connect(settings.port);
-    epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
-    epoll_ctl(epoll, EPOLL_CTL_ADD, callers[i].fd, &event);
-    Ask(callers[i], load);
-  }
+  for (std::size_t i = 0; i < callers.size(); ++i) Begin(settings, load, epoll, i, callers[i]);
   Outcome outcome;
   std::vector<char> buffer(std::size_t{256} << 10);
   const Clock::time_point begin = Clock::now();
@@ -163,7 +174,10 @@ Outcome Run(const Settings& settings, const Load& load) {
   while (Clock::now() < end) {
     const int num_ready = epoll_wait(epoll, events.data(), events.size(), 100);
     for (int i = 0; i < num_ready; ++i) {
-      Hear(callers[events[static_cast<std::size_t>(i)].data.u64], load, buffer, outcome);
+      const std::size_t index = events[static_cast<std::size_t>(i)].data.u64;
+      if (Hear(callers[index], load, buffer, outcome)) continue;
+      ++outcome.num_reconnects;
+      Begin(settings, load, epoll, index, callers[index]);
     }
   }
   outcome.seconds = Seconds(Clock::now() - begin).count();
@@ -183,12 +197,16 @@ double Percentile(std::vector<double> values, double percent) {
 std::vector<double> ProbeHealth(int port, const std::stop_token& stop) {
   constexpr std::string_view kRequest = "GET /health HTTP/1.1\r\nHost: h\r\n\r\n";
   std::vector<double> times_ms;
-  const int fd = Connect(port);
+  int fd = Connect(port);
   char bytes[4096];
   while (!stop.stop_requested()) {
     const Clock::time_point asked = Clock::now();
-    if (send(fd, kRequest.data(), kRequest.size(), MSG_NOSIGNAL) <= 0) break;
-    if (recv(fd, bytes, sizeof bytes, 0) <= 0) break;
+    const bool is_sent = send(fd, kRequest.data(), kRequest.size(), MSG_NOSIGNAL) > 0;
+    if (!is_sent || recv(fd, bytes, sizeof bytes, 0) <= 0) {
+      close(fd);  // some servers end a connection after so many requests
+      fd = Connect(port);
+      continue;
+    }
     times_ms.push_back(Seconds(Clock::now() - asked).count() * 1000);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -209,6 +227,20 @@ void Measure(const char* name, const Settings& settings, const Load& load) {
   }
   const double server = (CpuSeconds(settings.server_pid) - server_before) / outcome.seconds;
   const double client = (CpuSeconds(getpid()) - client_before) / outcome.seconds;
+  if (settings.is_json) {
+    std::printf(
+        R"({"what":"%s","answers_per_s":%.1f,"tokens_per_s":%.1f,"answer_p50_ms":%.2f,)"
+        R"("answer_p99_ms":%.2f,"health_p50_ms":%.2f,"health_p99_ms":%.2f,"num_health":%zu,)"
+        R"("num_reconnects":%lld,"server_cores":%.3f,"client_cores":%.3f})"
+        "\n",
+        name, static_cast<double>(outcome.num_answers) / outcome.seconds,
+        static_cast<double>(outcome.num_units) / outcome.seconds,
+        Percentile(outcome.latencies_ms, 50), Percentile(outcome.latencies_ms, 99),
+        Percentile(health_ms, 50), Percentile(health_ms, 99), health_ms.size(),
+        static_cast<long long>(outcome.num_reconnects), server, client);
+    std::fflush(stdout);
+    return;
+  }
   std::printf(
       "%-10s %9.0f answers/s %9.0f tokens/s %6.1f MB/s | answer p50 %.1f p99 %.1f ms | /health p50 "
       "%.2f p99 %.2f ms of %zu | cores: server %.2f client %.2f\n",
@@ -225,21 +257,32 @@ void MeasureIdle(const Settings& settings) {
   std::vector<int> fds;
   for (int i = 0; i < settings.idle; ++i) fds.push_back(Connect(settings.port));
   // Each has had an answer, so that what a connection keeps between requests counts.
-  constexpr std::string_view kRequest = "GET /version HTTP/1.1\r\nHost: h\r\n\r\n";
+  constexpr std::string_view kRequest = "GET /health HTTP/1.1\r\nHost: h\r\n\r\n";
+  constexpr timeval kPatience{.tv_sec = 1, .tv_usec = 0};  // a server may hold only some at once
   char bytes[4096];
   int num_answered = 0;
   for (const int fd : fds) {
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
     if (send(fd, kRequest.data(), kRequest.size(), MSG_NOSIGNAL) <= 0) continue;
-    if (recv(fd, bytes, sizeof bytes, 0) > 0) ++num_answered;
+    if (recv(fd, bytes, sizeof bytes, 0) <= 0) break;
+    ++num_answered;
   }
   const double after = ResidentBytes(settings.server_pid);
   const double cpu = CpuSeconds(settings.server_pid);
   constexpr std::chrono::seconds kIdleTime{2};
   std::this_thread::sleep_for(kIdleTime);
   const double cores = (CpuSeconds(settings.server_pid) - cpu) / 2;
-  std::printf("%-10s %d connections, %d answered: server %.1f MB, %.1f kB each | cores %.3f\n",
-              "idle", settings.idle, num_answered, after / 1e6,
-              (after - before) / 1e3 / std::max(1, settings.idle), cores);
+  if (settings.is_json) {
+    std::printf(
+        R"({"what":"idle","connections":%d,"answered":%d,"server_mb":%.1f,"kb_each":%.1f,"cores":%.3f})"
+        "\n",
+        settings.idle, num_answered, after / 1e6,
+        (after - before) / 1e3 / std::max(1, settings.idle), cores);
+  } else {
+    std::printf("%-10s %d connections, %d answered: server %.1f MB, %.1f kB each | cores %.3f\n",
+                "idle", settings.idle, num_answered, after / 1e6,
+                (after - before) / 1e3 / std::max(1, settings.idle), cores);
+  }
   for (const int fd : fds) close(fd);
 }
 
@@ -287,6 +330,8 @@ Settings ReadSettings(int argc, char** argv) {
     if (name == "--tokens") settings.tokens = static_cast<int>(value);
     if (name == "--port") settings.port = static_cast<int>(value);
     if (name == "--pid") settings.server_pid = static_cast<pid_t>(value);
+    if (name == "--model") settings.model = argv[i + 1];
+    if (name == "--json") settings.is_json = value != 0;
   }
   return settings;
 }
@@ -303,8 +348,9 @@ int Main(int argc, char** argv) {
     settings.server_pid = StartServer(settings.port);
     sigprocmask(SIG_UNBLOCK, &set, nullptr);
   }
-  Measure("one token", settings, {Request(1, false), "}", "\"finish_reason\":"});
-  Measure("streams", settings, {Request(settings.tokens, true), "0\r\n\r\n", "\"text\":"});
+  Measure("one token", settings, {Request(settings.model, 1, false), "}", "\"finish_reason\":"});
+  Measure("streams", settings,
+          {Request(settings.model, settings.tokens, true), "0\r\n\r\n", "\"text\":"});
   MeasureIdle(settings);
   if (starts_server) {
     kill(settings.server_pid, SIGTERM);

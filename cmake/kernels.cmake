@@ -8,7 +8,14 @@ function(quire_isa name)
   add_library(kernels_${name} OBJECT ${ARG_SOURCES})
   target_include_directories(kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   quire_warnings(kernels_${name})
-  target_compile_options(kernels_${name} PRIVATE -O3 -ffp-contract=off -fno-exceptions ${ARG_FLAGS})
+  # What a sanitizer adds to unrolled loops takes minutes to compile at the highest level.
+  if(QUIRE_SANITIZE)
+    set(level -O1)
+  else()
+    set(level -O3)
+  endif()
+  target_compile_options(kernels_${name} PRIVATE ${level} -ffp-contract=off -fno-exceptions
+    ${ARG_FLAGS})
   if(QUIRE_TESTS AND NOT QUIRE_SANITIZE)
     add_test(NAME isa_symbols_${name}
       COMMAND ${PROJECT_SOURCE_DIR}/tools/isa_symbols.sh $<TARGET_OBJECTS:kernels_${name}>

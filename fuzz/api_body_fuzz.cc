@@ -22,6 +22,10 @@ using namespace quire;  // NOLINT(google-build-using-namespace): a program of on
 // Waits for an answer.
 class Reply : public HttpReply {
  public:
+  void AddHeader(HttpHeader header) override {
+    std::lock_guard lock(mutex_);
+    response_.headers.push_back(std::move(header));
+  }
   void Send(HttpResponse response) override {
     std::lock_guard lock(mutex_);
     response_ = std::move(response);

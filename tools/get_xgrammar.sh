@@ -10,8 +10,13 @@ version="0.2.9"
 sha256="87b466bca2475e29bb0323abc62c6c33cbcbcff47e5fb800a3e2099ac9620b90"
 # Plain code: debug builds and sanitizers link the same library. Its own flags make warnings errors
 # and ask for link-time optimisation; these come after them.
-flags="-O2 -fno-lto -fPIC -w"
-key=$(echo "$sha256 $flags" | sha256sum | cut -c 1-12)
+flags="-O2 -fno-lto -fPIC -fno-gnu-unique -w"
+# Its memory comes from quire_xgrammar_new (src/structured/work_budget.cc), which bounds what a
+# grammar may cost. One object with its templates kept to itself, so that none of the program's
+# takes their place, or they the program's.
+names="--redefine-sym _Znwm=quire_xgrammar_new --redefine-sym _ZdlPvm=quire_xgrammar_delete
+  --wildcard --keep-global-symbol *8xgrammar*"
+key=$(echo "$sha256 $flags $names" | sha256sum | cut -c 1-12)
 deps="${QUIRE_CACHE:-$HOME/.cache/quire}/deps"
 folder="$deps/xgrammar-$version-$key"
 
@@ -37,7 +42,12 @@ cmake -S "$scratch/source" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE=None 
   ninja -C "$scratch/build" -j "$(nproc)" xgrammar >>"$scratch/log" 2>&1 ||
   { tail -30 "$scratch/log" >&2; echo "quire: xgrammar $version does not build" >&2; exit 1; }
 mkdir -p "$scratch/made/lib" "$scratch/made/include"
-cp "$scratch/build/libxgrammar.a" "$scratch/made/lib/"
+ld -r --force-group-allocation --whole-archive "$scratch/build/libxgrammar.a" -o "$scratch/whole.o"
+set -f  # the names' * is objcopy's
+# shellcheck disable=SC2086  # several arguments
+objcopy $names "$scratch/whole.o" "$scratch/xgrammar.o"
+set +f
+ar rcs "$scratch/made/lib/libxgrammar.a" "$scratch/xgrammar.o"
 cp -r "$scratch/source/include/xgrammar" "$scratch/source/3rdparty/dlpack/include/dlpack" \
   "$scratch/made/include/"
 cp "$scratch/source/LICENSE" "$scratch/made/LICENSE"

@@ -10,16 +10,14 @@ marks=${XDG_CACHE_HOME:-$HOME/.cache}/quire/tidy
 mkdir -p "$marks"
 
 check_one() {
-  local file=$1 key
+  local file=$1 key errors
   key=$(python3 tools/preprocessed.py build/clang/compile_commands.json "$file" | cat - .clang-tidy |
     sha256sum | cut -d' ' -f1)
   [ -e "$marks/$key" ] && return 0
-  if clang-tidy --quiet -p build/clang "$file" 2>"$marks/$$.$BASHPID.err"; then
-    rm -f "$marks/$$.$BASHPID.err"
+  if errors=$(clang-tidy --quiet -p build/clang "$file" 2>&1); then
     touch "$marks/$key"
   else
-    cat "$marks/$$.$BASHPID.err"
-    rm -f "$marks/$$.$BASHPID.err"
+    echo "$errors"
     echo "tidy: $file has findings"
     return 1
   fi

@@ -63,6 +63,7 @@ class BatchRun::Reply : public HttpReply {
     if (!is_answered_) Post(ErrorResponse(500, "the request was dropped without an answer"));
   }
 
+  void AddHeader(HttpHeader /*header*/) override {}  // a line of the output has none
   void Send(HttpResponse response) override { Post(std::move(response)); }
   void BeginStream(HttpResponse head) override { streamed_ = std::move(head); }
   bool Write(std::string_view bytes) override {

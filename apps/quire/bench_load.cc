@@ -96,6 +96,7 @@ Result<BenchTimes> RunLoad(Llm& llm, const BenchLoad& load,
                            const std::function<void(int num_done)>& on_step) {
   QUIRE_RETURN_IF_ERROR(Check(llm, load));
   std::vector<PromptInput> prompts;
+  prompts.reserve(static_cast<std::size_t>(load.num_prompts));
   for (int i = 0; i < load.num_prompts; ++i) prompts.push_back(RandomPrompt(llm, load, i));
   const InterruptScope interrupts;
   LoadWatch watch(load);

@@ -106,6 +106,7 @@ Result<ApiOptions> MakeApiOptions(const BatchOptions& options, const std::string
   api.response_role = routes.response_role;
   api.tool_call_parser = routes.tool_call_parser;
   api.reasoning_parser = routes.reasoning_parser;
+  api.enable_in_reasoning = options.config.structured.enable_in_reasoning();
   api.strict_fields = routes.strict_fields;
   api.enable_docs = false;
   return api;

@@ -16,6 +16,7 @@
 #include "apps/quire/command.h"
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
+#include "apps/quire/request_log.h"
 #include "apps/quire/serve_flags.h"
 #include "apps/quire/tokenizer_source.h"
 #include "base/log.h"
@@ -25,6 +26,7 @@
 #include "engine/async_engine.h"
 #include "formats/json.h"
 #include "metrics/registry.h"
+#include "server/access_log.h"
 #include "server/api.h"
 #include "server/control_routes.h"
 #include "server/http_metrics.h"
@@ -39,9 +41,8 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kStatsInterval{10};  // between lines about load and speed
 constexpr milliseconds kStopPatience{2'000};        // for clients to take their last bytes
-constexpr int kInputThreads = 4;              // so that a short prompt does not wait for a huge one
-constexpr milliseconds kDrainGrain{20};       // between looks while draining
-constexpr milliseconds kRefreshGrain{1'000};  // between looks at the files of TLS
+constexpr milliseconds kDrainGrain{20};             // between looks while draining
+constexpr milliseconds kRefreshGrain{1'000};        // between looks at the files of TLS
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
@@ -101,11 +102,7 @@ void LogAccess(const LogOptions& options, const HttpAccess& access) {
   for (const std::string_view path : Split(options.quiet_paths, ',')) {
     if (path == access.path) return;
   }
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(access.duration);
-  QUIRE_LOG(kInfo) << access.peer << " \"" << Printable(access.method) << " "
-                   << Printable(access.path, 200) << "\" " << access.status << " "
-                   << access.num_request_bytes << " " << access.num_response_bytes << " "
-                   << static_cast<double>(micros.count()) / 1000 << "ms " << access.request_id;
+  QUIRE_LOG(kInfo) << AccessLine(access);
 }
 
 // Commands that a reader can paste.
@@ -170,14 +167,24 @@ void Drain(const Signals& signals, Server& server, double seconds) {
   }
 }
 
-Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(const ServeConfig& serve) {
+// `slot` outlives the engine and has it once it is loaded.
+Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(const ServeConfig& serve, EngineSlot& slot) {
   EngineConfig config = serve.engine;
   QUIRE_RETURN_IF_ERROR(config.Validate());
   QUIRE_ASSIGN_OR_RETURN(config.model.model, FindModel(config.model.model));
-  const AsyncOptions options = {
-      .input_threads = kInputThreads,
+  const LogOptions& log = serve.server.log;
+  AsyncOptions options = {
+      .input_threads = serve.server.listen.input_threads,
       .served_name = ServedName(serve),
-      .log_interval = serve.server.log.disable_stats ? std::chrono::seconds(0) : kStatsInterval};
+      .log_interval = log.disable_stats ? std::chrono::seconds(0) : kStatsInterval};
+  if (log.log_requests) {
+    options.on_prompt = [&slot, limit = log.max_log_len](const std::string& id,
+                                                         const EngineRequest& request) {
+      const auto serving = slot.Get();
+      const bool has_text = serving != nullptr && serving->has_tokenizer();
+      LogRequest(id, request, has_text ? &serving->tokenizer() : nullptr, limit);
+    };
+  }
   QUIRE_ASSIGN_OR_RETURN(auto engine, AsyncEngine::Create(config, options, MakeLoadBar()));
   QUIRE_LOG(kInfo) << engine->decisions().summary;
   return std::shared_ptr<AsyncEngine>(std::move(engine));
@@ -204,6 +211,7 @@ ApiOptions MakeApiOptions(const ServeConfig& config) {
       .tool_call_parser = routes.enable_auto_tool_choice ? routes.tool_call_parser : "",
       .exclude_tools_when_tool_choice_none = routes.exclude_tools_when_tool_choice_none,
       .reasoning_parser = routes.reasoning_parser,
+      .enable_in_reasoning = engine.structured.enable_in_reasoning(),
       .strict_fields = routes.strict_fields,
       .return_tokens_as_token_ids = routes.return_tokens_as_token_ids,
       .enable_prompt_tokens_details = routes.enable_prompt_tokens_details,
@@ -259,7 +267,7 @@ Status Run(const ServeConfig& config) {
         LogAccess(log, access);
       }));
   EngineSlot slot;
-  QUIRE_ASSIGN_OR_RETURN(auto engine, LoadAsyncEngine(config));
+  QUIRE_ASSIGN_OR_RETURN(auto engine, LoadAsyncEngine(config, slot));
   slot.Set(engine);
   ApiOptions api_options = MakeApiOptions(config);
   QUIRE_ASSIGN_OR_RETURN(api_options.chat_template,

@@ -145,6 +145,20 @@ Status TakeModelName(const FlagSet& flags, ServeConfig& config) {
   return {};
 }
 
+// --structured-outputs-config may name the parser that --reasoning-parser names otherwise.
+Status TakeReasoningParser(const FlagSet& flags, ServeConfig& config) {
+  const std::string named = config.engine.structured.reasoning_parser();
+  std::string& parser = config.server.routes.reasoning_parser;
+  if (named.empty() || named == parser) return {};
+  if (flags.is_set("reasoning-parser")) {
+    return InvalidArgument(StrCat("two reasoning parsers are named: ", Printable(named),
+                                  " in --structured-outputs-config and --reasoning-parser ",
+                                  Printable(parser)));
+  }
+  parser = named;
+  return {};
+}
+
 }  // namespace
 
 Result<bool> ReadServeFlags(Args args, ServeConfig& config) {
@@ -160,6 +174,7 @@ Result<bool> ReadServeFlags(Args args, ServeConfig& config) {
   const AccessOptions& access = config.server.access;
   config.needs_key = !access.api_keys.empty() || !access.api_key_file.empty();
   config.version = QUIRE_VERSION;
+  QUIRE_RETURN_IF_ERROR(TakeReasoningParser(flags, config));
   QUIRE_RETURN_IF_ERROR(config.server.Validate());
   QUIRE_RETURN_IF_ERROR(config.engine.Validate());
   if (!own.print_config) return true;

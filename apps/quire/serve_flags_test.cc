@@ -135,11 +135,53 @@ TEST(ServeFlags, RefusesWithTheReasonWhatHasNoSenseHere) {
             "unknown flag --max-num-seq; did you mean --max-num-seqs?");
 }
 
+TEST(ServeFlags, ObeysFlagsOfVllmForLogsAndStreams) {
+  const Read read =
+      ReadFlags({"--enable-log-requests", "--max-log-len", "10", "--stream-interval", "4",
+                 "--sse-keep-alive-interval", "15", "--logprobs-mode", "processed_logits",
+                 "--renderer-num-workers", "2", "--disable-log-stats", "--enable-offline-docs"});
+  ASSERT_TRUE(read.runs) << read.status.message();
+  EXPECT_TRUE(read.config.server.log.log_requests);
+  EXPECT_EQ(read.config.server.log.max_log_len, 10);
+  EXPECT_TRUE(read.config.server.log.disable_stats);
+  EXPECT_EQ(read.config.engine.scheduler.stream_interval, 4);
+  EXPECT_EQ(read.config.server.limits.sse_keep_alive_interval, 15);
+  EXPECT_EQ(read.config.engine.model.logprobs_mode, LogprobsMode::kProcessedLogits);
+  EXPECT_EQ(read.config.server.listen.input_threads, 2);
+  EXPECT_NE(MessageOf({"--stream-interval", "0"}).find("stream-interval"), std::string::npos);
+  EXPECT_NE(MessageOf({"--renderer-num-workers", "0"}).find("renderer"), std::string::npos);
+  EXPECT_NE(MessageOf({"--sse-keep-alive-interval", "-1"}).find("sse-keep"), std::string::npos);
+  EXPECT_NE(MessageOf({"--logprobs-mode", "raw"}).find("processed_logprobs"), std::string::npos);
+}
+
 TEST(ServeFlags, ChecksRanges) {
   EXPECT_NE(MessageOf({"--port", "70000"}).find("port"), std::string::npos);
   EXPECT_NE(MessageOf({"--ssl-keyfile", "k.pem"}).find("ssl-certfile"), std::string::npos);
   EXPECT_NE(MessageOf({"--request-timeout", "-1"}).find("request-timeout"), std::string::npos);
   EXPECT_NE(MessageOf({"a.gguf", "b.gguf"}).find("one model"), std::string::npos);
+}
+
+// Those that are written as one plain value; a deployment may spell them out.
+TEST(ServeFlags, TakesEveryDefaultOfVllm) {
+  const std::string path = TestDataPath("compat/serve-flags.tsv");
+  std::ifstream table(path);
+  if (!table) GTEST_SKIP() << path << " is absent";
+  std::string line;
+  std::getline(table, line);
+  int num_defaults = 0;
+  while (std::getline(table, line)) {
+    const std::vector<std::string_view> cells = Split(line, '\t');
+    const std::string_view name = Split(cells[0], ' ')[0];
+    if (cells.size() < 5 || !name.starts_with("--")) continue;
+    std::string value(cells[4]);
+    if (value.starts_with('\'')) value = value.substr(1, value.size() - 2);
+    const bool is_plain = value.find_first_of("<([{") == std::string::npos && !value.empty();
+    if (!is_plain || value == "None" || value == "SUPPRESS") continue;
+    if (cells[2].starts_with("bool")) value = value == "True" ? "true" : "false";
+    ++num_defaults;
+    EXPECT_EQ(MessageOf({StrCat(name, "=", value)}), "");
+  }
+  EXPECT_GT(num_defaults, 150);
 }
 
 TEST(ServeFlags, KnowsEveryFlagOfVllm) {

@@ -1,12 +1,15 @@
 // quire structured: constraints without a model.
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <unistd.h>
 
 #include "apps/quire/command.h"
 #include "apps/quire/constraint_flags.h"
+#include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
 #include "apps/quire/io.h"
 #include "apps/quire/tokenizer_source.h"
@@ -14,6 +17,7 @@
 #include "formats/json.h"
 #include "structured/backend.h"
 #include "structured/check.h"
+#include "structured/compile.h"
 #include "structured/constraint.h"
 
 namespace quire {
@@ -24,6 +28,7 @@ struct CheckOptions {
   std::string file = "-";
   bool json = false;
   bool show_grammar = false;
+  EngineConfig engine;  // of which one option counts
   ConstraintFlags constraint;
 };
 
@@ -38,6 +43,8 @@ FlagSet MakeFlags(CheckOptions& options) {
   flags.Add("json", options.json, "Answer each line with a JSON object");
   flags.Add("show_grammar", options.show_grammar, "Print the grammar and stop");
   options.constraint.AddTo(flags);
+  constexpr std::string_view kEngineOptions[] = {"grammar-compile-timeout"};
+  AddEngineFlags(flags, options.engine, kEngineOptions);
   flags.AddExample("echo '\"{}\"' | quire structured check --json-schema schema.json");
   return flags;
 }
@@ -93,14 +100,26 @@ Status RunCheck(Args args) {
   if (params == nullptr) {
     return InvalidArgument("a constraint is missing: --json-schema FILE, --regex REGEX, …");
   }
-  QUIRE_ASSIGN_OR_RETURN(const std::string ebnf, GrammarOf(*params));
-  if (options.show_grammar) return PrintToStdout(ebnf);
-  QUIRE_ASSIGN_OR_RETURN(const auto tokenizer, TokenizerOf(options.model));
+  QUIRE_RETURN_IF_ERROR(options.engine.structured.Validate());
+  if (options.show_grammar) {
+    QUIRE_ASSIGN_OR_RETURN(const std::string ebnf, GrammarOf(*params));
+    return PrintToStdout(ebnf);
+  }
+  const auto found = TokenizerOf(options.model);
+  if (!found.ok()) {
+    QUIRE_RETURN_IF_ERROR(GrammarOf(*params).status());  // what is wrong with it needs no model
+    return found.status();
+  }
+  const auto& tokenizer = *found;
   const ConstraintVocabulary vocab =
       MakeConstraintVocabulary(*tokenizer, tokenizer->vocab_size(), tokenizer->eos_ids());
   QUIRE_ASSIGN_OR_RETURN(const auto backend, CreateXgrammarBackend(vocab));
-  QUIRE_ASSIGN_OR_RETURN(const auto grammar, backend->Compile(ebnf));
-  return CheckLines(*backend, *grammar, vocab, *tokenizer, options);
+  QUIRE_ASSIGN_OR_RETURN(
+      const CompiledConstraint made,
+      CompileConstraint(*backend, *params,
+                        {.time = std::chrono::duration<double>(
+                             options.engine.structured.grammar_compile_timeout)}));
+  return CheckLines(*backend, *made.grammar, vocab, *tokenizer, options);
 }
 
 }  // namespace

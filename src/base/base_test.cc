@@ -65,6 +65,7 @@ TEST(Strings, NumbersRoundTripInTheirShortestForm) {
 
 TEST(Strings, PrintableEscapesWhatATerminalShouldNotSee) {
   EXPECT_EQ(Printable("a\x1b\xff é"), "a\\x1b\\xff é");
+  EXPECT_EQ(Printable("\xc2\x9b\x31m\xc2\xa0"), "\\xc2\\x9b1m\xc2\xa0");
   EXPECT_EQ(Printable("abcdef", 3), "abc…");
 }
 

@@ -84,7 +84,10 @@ std::string Printable(std::string_view text, std::size_t max_bytes) {
     if (out.size() >= max_bytes) return out + "…";
     const int length = Utf8SequenceLength(text);
     const unsigned char lead = static_cast<unsigned char>(text[0]);
-    if (length == 0 || lead < 0x20 || lead == 0x7F) {
+    // U+0080 to U+009F, which terminals obey like the controls below U+0020.
+    const bool is_high_control =
+        length == 2 && lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+    if (length == 0 || lead < 0x20 || lead == 0x7F || is_high_control) {
       char escaped[8];
       std::snprintf(escaped, sizeof escaped, "\\x%02x", lead);
       out += escaped;

@@ -80,6 +80,7 @@ Status CheckScheduler(const SchedulerOptions& options) {
         StrCat("at most max-num-partial-prefills, which is ", options.max_num_partial_prefills),
         options.max_long_partial_prefills);
   }
+  QUIRE_RETURN_IF_ERROR(CheckAtLeast("stream-interval", options.stream_interval, 1));
   return CheckAtLeast("max-num-queued-reqs", options.max_waiting, 1);
 }
 
@@ -100,13 +101,63 @@ Status CheckWholePrompts(const EngineConfig& config) {
       config.scheduler.max_num_batched_tokens);
 }
 
+// Of `config` of the structured output.
+Status CheckStructuredMember(std::string_view name, const Json& value) {
+  const bool is_switch = name == "disable_fallback" || name == "disable_any_whitespace" ||
+                         name == "disable_additional_properties" || name == "enable_in_reasoning";
+  if (is_switch) {
+    return value.is_bool() ? Status() : Refuse(name, "true or false", value.Dump());
+  }
+  const bool is_text =
+      name == "backend" || name == "reasoning_parser" || name == "reasoning_parser_plugin";
+  if (!is_text) return InvalidArgument(StrCat("has no member ", Printable(name)));
+  if (!value.is_string()) return Refuse(name, "a string", value.kind());
+  const std::string& text = value.string();
+  if (name == "reasoning_parser_plugin" && !text.empty()) {
+    return InvalidArgument(StrCat(name, ": it loads Python code; Quire runs none"));
+  }
+  if (name != "backend" || text == "auto" || text == "xgrammar") return {};
+  for (const char* other : {"guidance", "outlines", "lm-format-enforcer"}) {
+    if (text == other) {
+      return InvalidArgument(StrCat("backend: ", other,
+                                    " is not built in, and no other takes its place unasked; "
+                                    "choose auto or xgrammar"));
+    }
+  }
+  return Refuse(name, "auto or xgrammar", Printable(text));
+}
+
 }  // namespace
+
+bool StructuredOptions::Is(std::string_view name) const {
+  const Json* value = config.Find(name);
+  return value != nullptr && value->is_bool() && value->boolean();
+}
+
+std::string StructuredOptions::reasoning_parser() const {
+  const Json* value = config.Find("reasoning_parser");
+  return value != nullptr && value->is_string() ? value->string() : std::string();
+}
+
+Status StructuredOptions::Validate() const {
+  QUIRE_RETURN_IF_ERROR(CheckObject("structured-outputs-config", config));
+  if (config.is_object()) {
+    for (const auto& [name, value] : config.object()) {
+      if (value.is_null()) continue;
+      const Status status = CheckStructuredMember(name, value);
+      if (!status.ok()) return status.With("structured-outputs-config");
+    }
+  }
+  if (grammar_compile_timeout > 0 && std::isfinite(grammar_compile_timeout)) return {};
+  return Refuse("grammar-compile-timeout", "more than 0", grammar_compile_timeout);
+}
 
 Status EngineConfig::Validate() const {
   QUIRE_RETURN_IF_ERROR(CheckModel(model));
   QUIRE_RETURN_IF_ERROR(CheckCache(cache));
   QUIRE_RETURN_IF_ERROR(CheckScheduler(scheduler));
   QUIRE_RETURN_IF_ERROR(CheckParallel(parallel));
+  QUIRE_RETURN_IF_ERROR(structured.Validate());
   return CheckWholePrompts(*this);
 }
 

@@ -16,6 +16,7 @@ namespace quire {
 enum class ModelDtype { kAuto, kFloat16, kBFloat16, kFloat32 };
 enum class ComputeDtype { kAuto, kFloat32 };  // kAuto: int8 activations where they are faster
 enum class KvCacheDtype { kAuto, kFloat32, kFloat16, kBFloat16 };
+enum class LogprobsMode { kRawLogprobs, kRawLogits, kProcessedLogprobs, kProcessedLogits };
 enum class SchedulingPolicy { kFcfs, kPriority };
 enum class PrefixHashAlgo { kSha256, kXxhash };
 
@@ -64,6 +65,16 @@ struct EnumNames<KvCacheDtype> {
 };
 
 template <>
+struct EnumNames<LogprobsMode> {
+  static constexpr std::array<EnumName<LogprobsMode>, 4> kNames = {
+      {{"raw_logprobs", LogprobsMode::kRawLogprobs},
+       {"raw_logits", LogprobsMode::kRawLogits},
+       {"processed_logprobs", LogprobsMode::kProcessedLogprobs},
+       {"processed_logits", LogprobsMode::kProcessedLogits}}};
+  static constexpr std::array<std::string_view, 0> kRefused = {};
+};
+
+template <>
 struct EnumNames<SchedulingPolicy> {
   static constexpr std::array<EnumName<SchedulingPolicy>, 2> kNames = {
       {{"fcfs", SchedulingPolicy::kFcfs}, {"priority", SchedulingPolicy::kPriority}}};
@@ -95,6 +106,7 @@ struct ModelOptions {
   bool use_mmap = true;
   bool mlock = false;
   int max_logprobs = 20;  // -1: no bound
+  LogprobsMode logprobs_mode = LogprobsMode::kRawLogprobs;
   std::int64_t seed = 0;
 
   // dtype float32 implies compute-dtype float32.
@@ -125,6 +137,7 @@ struct SchedulerOptions {
   bool enable_chunked_prefill = true;
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
   int max_waiting = 65536;  // requests queued before new ones are refused
+  int stream_interval = 1;  // tokens of an answer between two pieces of its stream
 
   friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;
 };
@@ -136,11 +149,32 @@ struct ParallelOptions {
   friend bool operator==(const ParallelOptions&, const ParallelOptions&) = default;
 };
 
+struct StructuredOptions {
+  // vLLM's StructuredOutputsConfig: backend, disable_fallback, disable_any_whitespace,
+  // disable_additional_properties, reasoning_parser, enable_in_reasoning.
+  Json config;
+  double grammar_compile_timeout = 10.0;  // seconds
+
+  // Members of `config`, which is valid.
+  bool disable_any_whitespace() const { return Is("disable_any_whitespace"); }
+  bool disable_additional_properties() const { return Is("disable_additional_properties"); }
+  bool enable_in_reasoning() const { return Is("enable_in_reasoning"); }
+  std::string reasoning_parser() const;  // empty: not said
+
+  Status Validate() const;
+
+  friend bool operator==(const StructuredOptions&, const StructuredOptions&) = default;
+
+ private:
+  bool Is(std::string_view name) const;
+};
+
 struct EngineConfig {
   ModelOptions model;
   CacheOptions cache;
   SchedulerOptions scheduler;
   ParallelOptions parallel;
+  StructuredOptions structured;
 
   // Each field alone and against the others; rules that need the model are checked when it is
   // loaded.

@@ -103,6 +103,37 @@ TEST(EngineConfig, TextOptionsAreReadAtOnce) {
   EXPECT_NE(MessageAfter([](EngineConfig& config) { config.model.generation_config = ""; }), "");
 }
 
+TEST(EngineConfig, StructuredOutputIsObeyedOrRefusedWithAReason) {
+  const auto message = [](const char* json) {
+    return MessageAfter([&](EngineConfig& config) { config.structured.config = *ParseJson(json); });
+  };
+  EXPECT_EQ(message("{}"), "");
+  EXPECT_EQ(message(R"({"backend":"auto","disable_fallback":true,"disable_any_whitespace":true,)"
+                    R"("disable_additional_properties":true,"reasoning_parser":"qwen3",)"
+                    R"("reasoning_parser_plugin":"","enable_in_reasoning":false})"),
+            "");
+  EXPECT_EQ(message(R"({"backend":"xgrammar"})"), "");
+  EXPECT_EQ(message(R"({"backend":"outlines"})"),
+            "structured-outputs-config: backend: outlines is not built in, and no other takes its "
+            "place unasked; choose auto or xgrammar");
+  EXPECT_NE(message(R"({"backend":"magic"})"), "");
+  EXPECT_NE(message(R"({"disable_any_whitespace":1})"), "");
+  EXPECT_NE(message(R"({"reasoning_parser_plugin":"x.py"})"), "");
+  EXPECT_EQ(message(R"({"bckend":"auto"})"), "structured-outputs-config: has no member bckend");
+  EXPECT_NE(message("[]"), "");
+}
+
+TEST(EngineConfig, TheGrammarCompileTimeoutIsATime) {
+  const auto message = [](double seconds) {
+    return MessageAfter(
+        [&](EngineConfig& config) { config.structured.grammar_compile_timeout = seconds; });
+  };
+  EXPECT_EQ(message(0.5), "");
+  EXPECT_NE(message(0.0), "");
+  EXPECT_NE(message(-1.0), "");
+  EXPECT_NE(message(std::nan("")), "");
+}
+
 TEST(EngineConfig, CountsHaveTheirLowestValues) {
   EXPECT_EQ(MessageAfter([](EngineConfig& config) { config.model.max_logprobs = -1; }), "");
   EXPECT_NE(MessageAfter([](EngineConfig& config) { config.model.max_logprobs = -2; }), "");

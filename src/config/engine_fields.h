@@ -36,6 +36,9 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("mmap", o.use_mmap, "Map weights into memory instead of reading them");
   visit("mlock", o.mlock, "Keep the weights in memory, never swapped out");
   visit("max-logprobs", o.max_logprobs, "Most logprobs a request may ask for; -1: no bound");
+  visit("logprobs-mode", o.logprobs_mode,
+        "What the logprobs of generated tokens are: raw ones are of the model's logits, processed "
+        "ones of what the token was drawn from; those of prompts are raw_logprobs always");
   visit("seed", o.seed, "Seed of requests that bring none");
 }
 
@@ -72,12 +75,23 @@ void VisitFields(Options& o, Visitor&& visit) {
         "Who goes first: fcfs by arrival, priority by the request's priority");
   visit("max-num-queued-reqs", o.max_waiting,
         "Most requests that wait before further ones are refused");
+  visit("stream-interval", o.stream_interval,
+        "Tokens of an answer between two pieces of its stream; the first goes out at once");
 }
 
 template <FieldsOf<ParallelOptions> Options, typename Visitor>
 void VisitFields(Options& o, Visitor&& visit) {
   visit("threads", o.threads, "Compute threads; 0: one a physical core");
   visit("pin", o.pin, "Keep each compute thread on its own core");
+}
+
+template <FieldsOf<StructuredOptions> Options, typename Visitor>
+void VisitFields(Options& o, Visitor&& visit) {
+  visit("structured-outputs-config", o.config,
+        "JSON object: backend (auto or xgrammar), disable_any_whitespace, "
+        "disable_additional_properties, reasoning_parser, enable_in_reasoning");
+  visit("grammar-compile-timeout", o.grammar_compile_timeout,
+        "Most seconds of processor time for the grammar of one request; then it is refused");
 }
 
 // Calls visit(group name, options) for each part of the configuration.
@@ -87,6 +101,7 @@ void VisitGroups(Config& c, Visitor&& visit) {
   visit("KV cache", c.cache);
   visit("Scheduler", c.scheduler);
   visit("Threads", c.parallel);
+  visit("Structured output", c.structured);
 }
 
 // Calls visit(name, field, help) for every field of every group.

@@ -11,6 +11,13 @@
 
 namespace quire {
 
+// Multiplications with additions that the matrix products of a forward take.
+struct ForwardCost {
+  double per_token = 0;
+  double per_logits_row = 0;  // of each token whose logits are wanted
+  double per_pair = 0;        // of each token and each position that it sees
+};
+
 // Facts of a loaded model that the layers above need; plain values.
 struct ModelFacts {
   std::string path;
@@ -23,6 +30,7 @@ struct ModelFacts {
   std::int32_t kv_element_bytes = 4;
   std::string kv_dtype;  // float32, float16 or bfloat16
   std::uint64_t weight_bytes = 0;
+  ForwardCost cost;
   std::int32_t num_threads = 0;
   std::string isa;
 };

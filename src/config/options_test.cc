@@ -265,6 +265,7 @@ TEST(EngineOptions, HaveTheNamesOfVllmsFlags) {
                                      "mlock",
                                      "threads",
                                      "pin",
+                                     "grammar-compile-timeout",
                                      "max-num-partial-prefills",
                                      "max-long-partial-prefills"};
   for (const OptionDescription& option : DescribeEngineOptions()) {

@@ -64,6 +64,8 @@ Status CheckLimits(const LimitOptions& limits) {
   QUIRE_RETURN_IF_ERROR(
       CheckSeconds("keep-alive-timeout", limits.keep_alive_timeout, kLeastSeconds));
   QUIRE_RETURN_IF_ERROR(CheckSeconds("write-timeout", limits.write_timeout, kLeastSeconds));
+  QUIRE_RETURN_IF_ERROR(
+      CheckRange("sse-keep-alive-interval", limits.sse_keep_alive_interval, 0, 24 * 3600));
   QUIRE_RETURN_IF_ERROR(CheckSeconds("request-timeout", limits.request_timeout, 0));
   return CheckSeconds("shutdown-timeout", limits.shutdown_timeout, 0);
 }
@@ -73,6 +75,8 @@ Status CheckLimits(const LimitOptions& limits) {
 Status ServerConfig::Validate() const {
   QUIRE_RETURN_IF_ERROR(CheckRange("port", listen.port, 0, 65535));
   QUIRE_RETURN_IF_ERROR(CheckRange("io-threads", listen.io_threads, 0, 64));
+  QUIRE_RETURN_IF_ERROR(CheckRange("renderer-num-workers", listen.input_threads, 1, 64));
+  QUIRE_RETURN_IF_ERROR(CheckRange("max-log-len", log.max_log_len.value_or(0), 0, kMaxInt));
   if (!listen.root_path.empty() && listen.root_path.front() != '/') {
     return InvalidArgument(
         StrCat("root-path: must begin with /, got ", Printable(listen.root_path)));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,7 @@ struct ListenOptions {
   std::string uds;        // a socket file in place of host and port
   std::string root_path;  // of a proxy before the server; paths may come with it
   int io_threads = 0;     // 0: by the machine
+  int input_threads = 4;  // several, so that a short prompt does not wait for a huge one
 
   friend bool operator==(const ListenOptions&, const ListenOptions&) = default;
 };
@@ -99,8 +101,9 @@ struct LimitOptions {
   double body_timeout = 30;
   double keep_alive_timeout = 75;
   double write_timeout = 30;
-  double request_timeout = 0;   // 0: none
-  double shutdown_timeout = 0;  // for requests under way when the server is told to end
+  int sse_keep_alive_interval = 0;  // between comments in a stream that has no news; 0: none
+  double request_timeout = 0;       // 0: none
+  double shutdown_timeout = 0;      // for requests under way when the server is told to end
 
   friend bool operator==(const LimitOptions&, const LimitOptions&) = default;
 };
@@ -133,6 +136,8 @@ struct LogOptions {
   bool disable_access_log = false;
   std::string quiet_paths;  // comma-separated, without access log lines
   bool disable_stats = false;
+  bool log_requests = false;
+  std::optional<std::int64_t> max_log_len;  // characters of a prompt, or ids; unset: all of it
 
   friend bool operator==(const LogOptions&, const LogOptions&) = default;
 };

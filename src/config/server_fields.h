@@ -14,6 +14,7 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("root-path", o.root_path,
         "Path under which a proxy shows the server; requests may come with it or without");
   visit("io-threads", o.io_threads, "Threads that read and write connections; 0: by the machine");
+  visit("renderer-num-workers", o.input_threads, "Threads that render and tokenize prompts");
 }
 
 template <FieldsOf<TlsOptions> Options, typename Visitor>
@@ -58,6 +59,9 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("body-timeout", o.body_timeout, "Seconds in which a body must go on");
   visit("keep-alive-timeout", o.keep_alive_timeout, "Seconds that an idle connection is kept");
   visit("write-timeout", o.write_timeout, "Seconds after which a client that reads nothing is cut");
+  visit("sse-keep-alive-interval", o.sse_keep_alive_interval,
+        "Seconds after which a stream without news gets a comment, so that no proxy gives it up; "
+        "0: never");
   visit("request-timeout", o.request_timeout,
         "Seconds that a request may take until its answer is whole; 0: no limit");
   visit("shutdown-timeout", o.shutdown_timeout,
@@ -103,6 +107,10 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("disable-access-log-for-endpoints", o.quiet_paths,
         "Paths without such a line, with commas between: /health,/metrics");
   visit("disable-log-stats", o.disable_stats, "No line about load and speed every 10 s");
+  visit("enable-log-requests", o.log_requests,
+        "A log line for each prompt with its parameters; with log-level debug its text too");
+  visit("max-log-len", o.max_log_len,
+        "Most bytes of a prompt's text, and most of its ids, in such a line; unset: 2048");
 }
 
 template <FieldsOf<ServerConfig> Config, typename Visitor>

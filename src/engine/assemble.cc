@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -73,10 +74,15 @@ Result<EngineParts> AssembleEngine(const EngineConfig& config, const MachineMemo
                               .max_logprobs = config.model.max_logprobs,
                               .seed = config.model.seed,
                               .eos_token_ids = parts.eos_token_ids,
-                              .max_new_tokens = generation.max_new_tokens},
+                              .max_new_tokens = generation.max_new_tokens,
+                              .structured = config.structured},
       parts.tokenizer);
-  QUIRE_ASSIGN_OR_RETURN(
-      parts.core, EngineCore::Create(config, plan, std::move(executor), parts.eos_token_ids));
+  std::function<std::string(TokenId)> text_of;
+  if (parts.tokenizer != nullptr) {
+    text_of = [tokenizer = parts.tokenizer](TokenId id) { return tokenizer->TokenBytes(id); };
+  }
+  QUIRE_ASSIGN_OR_RETURN(parts.core, EngineCore::Create(config, plan, std::move(executor),
+                                                        parts.eos_token_ids, std::move(text_of)));
   return parts;
 }
 

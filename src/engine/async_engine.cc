@@ -24,6 +24,9 @@ namespace {
 // After so many good steps a failure counts as the first one again.
 constexpr std::int64_t kStepsToForgiveRestarts = 1000;
 
+// A prompt of more text waits for a thread that reads long ones, so that it holds no others up.
+constexpr std::size_t kMaxShortBytes = std::size_t{64} << 10;
+
 // What a caller handed in, on its way to an input thread.
 struct SubmittedPrompt {
   std::string request_id;
@@ -34,6 +37,23 @@ struct SubmittedPrompt {
 };
 
 Status ShuttingDown() { return Status(Code::kUnavailable, "the engine is shutting down"); }
+
+bool IsLong(const PromptInput& input) {
+  return input.text.size() + input.prepare_bytes > kMaxShortBytes;
+}
+
+// Of a prompt that was aborted before it was read.
+RequestOutput AbortedOutput(std::string request_id, int count) {
+  RequestOutput output;
+  output.request_id = std::move(request_id);
+  output.is_finished = true;
+  for (int i = 0; i < count; ++i) {
+    CompletionOutput& answer = output.outputs.emplace_back();
+    answer.index = i;
+    answer.finish_reason = FinishReason::kAbort;
+  }
+  return output;
+}
 
 // Of a prompt that never came to the scheduler.
 RequestOutput LastOutput(std::string request_id, Status error) {
@@ -56,6 +76,7 @@ struct AsyncEngine::State {
       : config(engine_config),
         options(async_options),
         submitted(options.max_queued),
+        submitted_long(options.max_queued),
         compiling(options.max_queued),
         inbox(options.max_queued),
         output(live, inbox) {}
@@ -67,7 +88,7 @@ struct AsyncEngine::State {
   void Call(std::function<Status(EngineCore&)> run, CallOutcome done);
 
   // Input threads.
-  void RunInput();
+  void RunInput(MessageQueue<SubmittedPrompt>& prompts);
   Result<bool> Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
   void HandOn(PreparedPrompt& prepared);
   // Threads for grammars, so that a slow one holds up no prompt without.
@@ -95,8 +116,9 @@ struct AsyncEngine::State {
   EngineParts parts;  // set before Start returns; core is the engine thread's alone
   std::optional<EngineMetrics> metrics;  // as parts
   LivePrompts live;
-  MessageQueue<SubmittedPrompt> submitted;
-  MessageQueue<PreparedPrompt> compiling;  // prompts that wait for their grammar
+  MessageQueue<SubmittedPrompt> submitted;       // ids, and texts that are read at once
+  MessageQueue<SubmittedPrompt> submitted_long;  // texts that take a while
+  MessageQueue<PreparedPrompt> compiling;        // prompts that wait for their grammar
   EngineInbox inbox;
 
   mutable Mutex mutex;
@@ -122,8 +144,9 @@ Status AsyncEngine::State::Start(Loader loader) {
       });
   QUIRE_RETURN_IF_ERROR(outcome.get());
   for (int i = 0; i < std::max(1, options.input_threads); ++i) {
-    input_threads.emplace_back([this] { RunInput(); });
+    input_threads.emplace_back([this] { RunInput(submitted); });
   }
+  input_threads.emplace_back([this] { RunInput(submitted_long); });
   const unsigned num_compilers = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U);
   for (unsigned i = 0; i < num_compilers; ++i) {
     compiler_threads.emplace_back([this] { RunCompiler(); });
@@ -133,8 +156,13 @@ Status AsyncEngine::State::Start(Loader loader) {
 
 // Input threads
 
-void AsyncEngine::State::RunInput() {
-  while (auto prompt = submitted.Pop()) {
+void AsyncEngine::State::RunInput(MessageQueue<SubmittedPrompt>& prompts) {
+  while (auto prompt = prompts.Pop()) {
+    if (live.IsAborted(prompt->request_id)) {
+      EndPrompt(AbortedOutput(std::move(prompt->request_id), prompt->admission.requests.count),
+                std::move(prompt->sink));
+      continue;
+    }
     PreparedPrompt prepared;
     Result<bool> lacks_grammar = false;
     try {
@@ -147,7 +175,9 @@ void AsyncEngine::State::RunInput() {
                 std::move(prompt->sink));
     } else if (!*lacks_grammar) {
       HandOn(prepared);
-    } else if (!compiling.TryPush(prepared)) {
+    } else if (const auto count = static_cast<int>(prepared.requests.size());
+               metrics->NoteDeferred(count), !compiling.TryPush(prepared)) {
+      metrics->NoteDeferred(-count);
       EndPrompt(LastOutput(prepared.record->request_id(),
                            ResourceExhausted("too many grammars are waiting to be compiled; try "
                                              "again later")),
@@ -163,12 +193,14 @@ void AsyncEngine::State::HandOn(PreparedPrompt& prepared) {
 
 void AsyncEngine::State::RunCompiler() {
   while (auto prepared = compiling.Pop()) {
+    const auto count = static_cast<int>(prepared->requests.size());
     Status status;
     try {
       status = Compile(*prepared);
     } catch (const std::exception& error) {
       status = Internal(StrCat("compiling the grammar: ", error.what()));
     }
+    metrics->NoteDeferred(-count);
     if (status.ok()) {
       HandOn(*prepared);
     } else {
@@ -181,9 +213,9 @@ void AsyncEngine::State::RunCompiler() {
 Status AsyncEngine::State::Compile(PreparedPrompt& prepared) const {
   if (submitted.is_closed()) return ShuttingDown();
   QUIRE_RETURN_IF_ERROR(parts.input->CompileGrammar(prepared.requests.front()));
-  for (EngineRequest& request : prepared.requests) {
-    request.grammar = prepared.requests.front().grammar;
-  }
+  const EngineRequest& first = prepared.requests.front();
+  for (EngineRequest& request : prepared.requests) request.grammar = first.grammar;
+  prepared.record->Warn(first.warning);
   return {};
 }
 
@@ -194,11 +226,12 @@ Result<bool> AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt
   QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
                          parts.input->Prepare(std::move(prompt.input), prompt.admission.number));
   request.arrival = prompt.arrival;
+  if (options.on_prompt) options.on_prompt(prompt.request_id, request);
   const bool lacks_grammar = parts.input->LacksGrammar(request);
   prepared.requests = FanOut(std::move(request), prompt.admission.requests.first);
-  QUIRE_ASSIGN_OR_RETURN(
-      prepared.record,
-      PromptRecord::Create(parts.tokenizer.get(), prompt.request_id, prepared.requests));
+  QUIRE_ASSIGN_OR_RETURN(prepared.record,
+                         PromptRecord::Create(parts.tokenizer.get(), prompt.request_id,
+                                              prepared.requests, config.scheduler.stream_interval));
   prepared.sink = std::move(prompt.sink);
   prepared.record->NoteTokenized(begin, std::chrono::steady_clock::now());
   return lacks_grammar;
@@ -441,7 +474,8 @@ Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink
                             .input = std::move(input),
                             .sink = std::move(sink),
                             .arrival = std::chrono::steady_clock::now()};
-  if (state_->submitted.TryPush(prompt)) return {};
+  if ((IsLong(prompt.input) ? state_->submitted_long : state_->submitted).TryPush(prompt))
+    return {};
   state_->live.Remove(prompt.request_id);
   state_->live.NoteHeard();
   if (state_->submitted.is_closed()) return ShuttingDown();
@@ -452,6 +486,12 @@ Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink
 void AsyncEngine::Abort(const std::string& request_id) {
   const RequestRange requests = state_->live.Abort(request_id);
   if (requests.count > 0) state_->inbox.PushAbort(requests);
+}
+
+int AsyncEngine::AbortNamed(const std::string& name, bool with_namesakes) {
+  const std::vector<RequestRange> aborted = state_->live.AbortNamed(name, with_namesakes);
+  for (const RequestRange requests : aborted) state_->inbox.PushAbort(requests);
+  return static_cast<int>(aborted.size());
 }
 
 void AsyncEngine::Drain() {
@@ -467,6 +507,7 @@ void AsyncEngine::Shutdown(std::chrono::milliseconds grace) {
   if (grace.count() > 0) state.live.WaitUntilHeard(std::chrono::steady_clock::now() + grace);
   // From the first thread of a prompt's way to the last, so that each can still hand on.
   state.submitted.Close();
+  state.submitted_long.Close();
   for (std::jthread& thread : state.input_threads) {
     if (thread.joinable()) thread.join();
   }

@@ -40,12 +40,14 @@ struct EngineStats {
 };
 
 struct AsyncOptions {
-  int input_threads = 1;          // that check and tokenize prompts
+  int input_threads = 1;          // that check and tokenize prompts; one more reads long texts
   std::size_t max_queued = 1024;  // prompts on their way to the scheduler before one is refused
   std::string served_name;        // of the model, as metrics show it; empty: its path
   std::chrono::seconds log_interval{0};  // between lines that say what is done; 0: none
   int max_restarts = 3;                  // after steps that failed one soon after the other
   std::size_t num_traces = 1024;         // of the last requests, kept in metrics().traces()
+  // Hears of each prompt once it is read, on an input thread; may be empty.
+  std::function<void(const std::string& request_id, const EngineRequest& request)> on_prompt;
 };
 
 // Threads: callers -> input threads (check, tokenize) -> engine thread (schedule, compute) ->
@@ -89,6 +91,9 @@ class AsyncEngine {
   // Ends a prompt in whatever state it is; its last output has FinishReason::kAbort. Unknown ids
   // are passed over. Any thread.
   void Abort(const std::string& request_id);
+
+  // Ends every prompt that a caller named so (LivePrompts::AbortNamed); gives how many. Any thread.
+  int AbortNamed(const std::string& name, bool with_namesakes);
 
   // Waits until every prompt submitted has been heard to its end. Any thread but the output thread.
   void Drain();

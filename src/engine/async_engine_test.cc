@@ -1,5 +1,6 @@
 #include "engine/async_engine.h"
 
+#include <atomic>
 #include <future>
 #include <map>
 #include <stdexcept>
@@ -69,6 +70,7 @@ class Ears {
         MutexLock lock(mutex_);
         Heard& heard = heard_[output.request_id];
         for (const CompletionOutput& answer : output.outputs) {
+          heard.pieces.push_back(answer.token_ids.size());
           heard.text += answer.text;
           heard.reason = answer.finish_reason;
         }
@@ -85,6 +87,7 @@ class Ears {
   }
   struct Heard {
     std::string text;
+    std::vector<std::size_t> pieces;  // tokens of each output
     std::optional<FinishReason> reason;
     Status error;
     RequestTimes times;
@@ -145,6 +148,39 @@ TEST(AsyncEngine, AnswersManyThreadsAtOnce) {
   EXPECT_EQ(engine->num_live(), 0U);
   EXPECT_EQ(engine->stats().num_finished, 100);
   EXPECT_EQ(engine->stats().num_generated_tokens, 4 * 25 * 26 / 2);
+}
+
+TEST(AsyncEngine, StreamsSoManyTokensAtATimeAfterTheFirst) {
+  EngineConfig config = SmallConfig();
+  config.scheduler.stream_interval = 10;
+  Ears ears;
+  const auto engine = MakeEngine(config);
+  ASSERT_TRUE(engine->Submit("r", Text("hello", 30), ears.Sink()).ok());
+  PromptInput several = Text("hello", 25);
+  several.sampling.n = 2;
+  ASSERT_TRUE(engine->Submit("n", std::move(several), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(2));
+  EXPECT_EQ(ears.Of("r").pieces, (std::vector<std::size_t>{1, 10, 10, 9}));
+  EXPECT_EQ(ears.Of("r").text.size(), 30u);
+  EXPECT_EQ(ears.Of("n").pieces, (std::vector<std::size_t>{1, 1, 10, 10, 10, 10, 4, 4}));
+  EXPECT_EQ(ears.Of("n").text.size(), 50u);
+}
+
+TEST(AsyncEngine, TellsOfEachPromptOnceItIsRead) {
+  Mutex mutex;
+  std::map<std::string, std::size_t> told;  // by id, the tokens of the prompt
+  AsyncOptions options;
+  options.on_prompt = [&](const std::string& id, const EngineRequest& request) {
+    MutexLock lock(mutex);
+    told[id] += request.prompt.size();
+  };
+  Ears ears;
+  const auto engine = MakeEngine(SmallConfig(), options);
+  ASSERT_TRUE(engine->Submit("good", Text("hello", 1), ears.Sink()).ok());
+  ASSERT_TRUE(engine->Submit("bad", Text("", 1), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(2));
+  MutexLock lock(mutex);
+  EXPECT_EQ(told, (std::map<std::string, std::size_t>{{"good", 5}}));
 }
 
 TEST(AsyncEngine, TellsWhenEachStageWasReached) {
@@ -273,6 +309,74 @@ TEST(AsyncEngine, EndsAbortedPromptsOnceInWhateverStateTheyAre) {
   ASSERT_TRUE(ears.WaitForEnds(41));
   EXPECT_EQ(engine->stats().scheduler.num_running, 0);
   EXPECT_EQ(engine->stats().scheduler.num_used_blocks, 0);
+}
+
+// Keeps the thread that reads long texts until it is let go.
+class LongText {
+ public:
+  PromptInput Input() {
+    PromptInput input = Text("");
+    input.prepare_bytes = std::size_t{1} << 20;
+    input.prepare = [this](PromptInput& self) {
+      ++num_begun_;
+      gate_.wait();
+      self.text = "long";
+      return Status();
+    };
+    return input;
+  }
+  void LetGo() { open_.set_value(); }
+  int num_begun() const { return num_begun_; }
+
+ private:
+  std::promise<void> open_;
+  std::shared_future<void> gate_ = open_.get_future().share();
+  std::atomic<int> num_begun_ = 0;
+};
+
+TEST(AsyncEngine, ReadsIdsAndShortTextsWhileALongTextIsRead) {
+  LongText text;
+  Ears ears;
+  const auto engine = MakeEngine();
+  ASSERT_TRUE(engine->Submit("long", text.Input(), ears.Sink()).ok());
+  PromptInput ids = Text("", 2);
+  ids.token_ids = {1, 2};
+  ASSERT_TRUE(engine->Submit("ids", std::move(ids), ears.Sink()).ok());
+  ASSERT_TRUE(engine->Submit("short", Text("hi", 2), ears.Sink()).ok());
+  EXPECT_TRUE(ears.WaitForEnds(2));
+  EXPECT_EQ(ears.Of("ids").text.size(), 2U);
+  EXPECT_EQ(ears.Of("short").text.size(), 2U);
+  text.LetGo();
+  EXPECT_TRUE(ears.WaitForEnds(3));
+}
+
+TEST(AsyncEngine, DoesNotReadAPromptThatWasAbortedBeforeItsTurn) {
+  LongText text;
+  Ears ears;
+  const auto engine = MakeEngine();
+  ASSERT_TRUE(engine->Submit("first", text.Input(), ears.Sink()).ok());
+  ASSERT_TRUE(engine->Submit("second", text.Input(), ears.Sink()).ok());
+  engine->Abort("second");
+  text.LetGo();
+  EXPECT_TRUE(ears.WaitForEnds(2));
+  EXPECT_EQ(text.num_begun(), 1);
+  EXPECT_EQ(ears.Of("second").reason, FinishReason::kAbort);
+  EXPECT_EQ(engine->stats().num_aborted, 1);
+}
+
+TEST(AsyncEngine, EndsThePromptsThatACallerNamedSo) {
+  Ears ears;
+  const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
+  for (const char* id :
+       {"a", "a-0", "a-12", "a-0123456789abcdef", "a-0123456789abcdef-1", "ab", "a-b"}) {
+    ASSERT_TRUE(engine->Submit(id, Text("hello", 4000), ears.Sink()).ok());
+  }
+  EXPECT_EQ(engine->AbortNamed("x", true), 0);
+  EXPECT_EQ(engine->AbortNamed("a", false), 3);
+  EXPECT_TRUE(ears.WaitForEnds(3));
+  EXPECT_EQ(engine->AbortNamed("a", true), 2);
+  EXPECT_TRUE(ears.WaitForEnds(5));
+  EXPECT_EQ(ears.Of("ab").num_ends + ears.Of("a-b").num_ends, 0);
 }
 
 TEST(AsyncEngine, StopStringsEndTheAnswerAndFreeItsBlocks) {

@@ -91,6 +91,7 @@ void Completion::Finish(const EngineCoreOutput& output) {
 
 CompletionOutput Completion::TakeDelta() {
   has_news_ = false;
+  has_told_ = true;
   CompletionOutput delta = std::move(so_far_);
   so_far_ = {};
   so_far_.index = delta.index;

@@ -33,6 +33,11 @@ class Completion {
   // What came since the last call, which is then forgotten here.
   CompletionOutput TakeDelta();
   bool has_news() const { return has_news_; }
+  // Whether there is enough for a delta: the first news, `interval` tokens or the end.
+  bool has_delta(int interval) const {
+    return has_news_ && (is_finished() || !has_told_ ||
+                         so_far_.token_ids.size() >= static_cast<std::size_t>(interval));
+  }
 
  private:
   Completion() = default;
@@ -46,6 +51,7 @@ class Completion {
   std::size_t num_tokens_ = 0;  // so_far_'s may have been taken
   bool skip_special_tokens_ = true;
   bool has_news_ = false;
+  bool has_told_ = false;  // a delta was taken
   std::optional<IncrementalDetokenizer> detokenizer_;
   std::optional<StopStrings> stops_;
   CompletionOutput so_far_;

@@ -28,12 +28,11 @@ EngineCore::EngineCore(const SchedulerConfig& config, std::unique_ptr<Executor> 
       structured_(std::move(structured)),
       scheduler_(std::move(scheduler)) {}
 
-Result<std::unique_ptr<EngineCore>> EngineCore::Create(const EngineConfig& config,
-                                                       const KvCachePlan& plan,
-                                                       std::unique_ptr<Executor> executor,
-                                                       std::vector<TokenId> end_ids) {
-  auto structured =
-      std::make_unique<StructuredOutputManager>(executor->facts().vocab_size, std::move(end_ids));
+Result<std::unique_ptr<EngineCore>> EngineCore::Create(
+    const EngineConfig& config, const KvCachePlan& plan, std::unique_ptr<Executor> executor,
+    std::vector<TokenId> end_ids, std::function<std::string(TokenId)> text_of) {
+  auto structured = std::make_unique<StructuredOutputManager>(
+      executor->facts().vocab_size, std::move(end_ids), std::move(text_of));
   const SchedulerConfig scheduler_config = {
       .options = WithThreshold(config.scheduler, plan.max_model_len),
       .kv_spec = executor->facts().kv_spec,
@@ -75,6 +74,13 @@ const StepPlan& EngineCore::Schedule() {
   for (const NewRequestData& data : plan.new_requests) admitted_.push_back(data.id);
   report_.num_rows = static_cast<std::int32_t>(plan.rows.size());
   report_.num_tokens = plan.num_tokens;
+  for (const ScheduledRow& row : plan.rows) {
+    const std::int64_t computed = row.num_computed_tokens;
+    const std::int64_t added = row.num_new_tokens;
+    report_.num_logit_rows += row.samples ? 1 : 0;
+    report_.num_positions += computed + added;
+    report_.num_pairs += added * computed + added * (added + 1) / 2;
+  }
   for (const PrefillPart& part : scheduler_->prefills()) {
     ++report_.num_prefill_rows;
     report_.num_prefill_tokens += part.num_tokens;

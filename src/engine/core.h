@@ -21,11 +21,11 @@ namespace quire {
 // Restart.
 class EngineCore {
  public:
-  // `executor` has its KV cache set up by `plan`; `end_ids` end a constrained answer.
-  static Result<std::unique_ptr<EngineCore>> Create(const EngineConfig& config,
-                                                    const KvCachePlan& plan,
-                                                    std::unique_ptr<Executor> executor,
-                                                    std::vector<TokenId> end_ids = {});
+  // `executor` has its KV cache set up by `plan`; `end_ids` end a constrained answer, and
+  // `text_of` gives a token's text.
+  static Result<std::unique_ptr<EngineCore>> Create(
+      const EngineConfig& config, const KvCachePlan& plan, std::unique_ptr<Executor> executor,
+      std::vector<TokenId> end_ids = {}, std::function<std::string(TokenId)> text_of = {});
 
   Status Add(EngineRequest request) { return scheduler_->Add(std::move(request)); }
   void Abort(RequestId id) { scheduler_->Abort(id); }

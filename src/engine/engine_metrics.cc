@@ -1,6 +1,7 @@
 #include "engine/engine_metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -66,6 +67,38 @@ std::string PythonOptional(const std::optional<T>& value) {
   return value ? StrCat(*value) : "None";
 }
 
+double KvBytesPerToken(const ModelFacts& facts) {
+  const KvCacheSpec& spec = facts.kv_spec;
+  std::size_t num_layers = 0;
+  for (const KvGroupSpec& group : spec.groups) num_layers += group.layers.size();
+  return static_cast<double>(num_layers) * spec.num_kv_heads *
+         (spec.key_head_dim + spec.value_head_dim) * facts.kv_element_bytes;
+}
+
+// Labels of vllm:cache_config_info for caches that are not kept here, as vLLM shows them where it
+// keeps none either.
+constexpr std::array<std::pair<const char*, const char*>, 20> kAbsentCaches = {
+    {{"cache_hit_alignment_tokens", "None"},
+     {"enable_mamba_shared_prefix_checkpoint", "False"},
+     {"hash_block_size", "None"},
+     {"kv_cache_dtype_skip_layers", "[]"},
+     {"kv_cache_layout", "None"},
+     {"kv_offloading_backend", "native"},
+     {"kv_offloading_size", "None"},
+     {"kv_sharing_fast_prefill", "False"},
+     {"mamba_block_size", "None"},
+     {"mamba_cache_dtype", "auto"},
+     {"mamba_cache_mode", "none"},
+     {"mamba_page_size_padded", "None"},
+     {"mamba_ssm_cache_dtype", "auto"},
+     {"prefix_cache_retention_interval", "0"},
+     {"prefix_match_unit", "None"},
+     {"replayssm_buffer_len", "16"},
+     {"skip_page_size_padded", "None"},
+     {"swa_bounded_replay", "True"},
+     {"use_kda_recoverssm", "False"},
+     {"use_replayssm", "False"}}};
+
 }  // namespace
 
 MetricInfo EngineMetrics::Info(std::string name, std::string help,
@@ -94,6 +127,15 @@ EngineMetrics::EngineMetrics(const Options& options, const EngineConfig& config,
                              const ModelFacts& facts, const KvCachePlan& plan)
     : labels_({{"model_name", options.model_name}, {"engine", "0"}}),
       traces_(options.num_traces),
+      cost_(facts.cost),
+      weight_bytes_(static_cast<double>(facts.weight_bytes)),
+      kv_bytes_per_token_(KvBytesPerToken(facts)),
+      estimated_flops_(AddCounter("vllm:estimated_flops_per_gpu",
+                                  "Operations of the matrix products, estimated")),
+      estimated_read_bytes_(AddCounter("vllm:estimated_read_bytes_per_gpu",
+                                       "Bytes of weights and KV cache read, estimated")),
+      estimated_write_bytes_(AddCounter("vllm:estimated_write_bytes_per_gpu",
+                                        "Bytes of the KV cache written, estimated")),
       running_(AddGauge("vllm:num_requests_running", "Requests that are part of the steps")),
       waiting_(AddGauge("vllm:num_requests_waiting", "Requests that wait for their first step")),
       waiting_by_reason_(registry_.AddGauge(Info("vllm:num_requests_waiting_by_reason",
@@ -120,6 +162,12 @@ EngineMetrics::EngineMetrics(const Options& options, const EngineConfig& config,
                                         .help = "Requests refused because too many wait",
                                         .labels = {"reason"},
                                         .constant_labels = {{"model_name", options.model_name}}})),
+      tool_parsing_(
+          registry_.AddCounter({.name = "vllm:tool_call_parser_invocations",
+                                .help = "Whole answers, and pieces of streams, that were looked "
+                                        "through for tool calls",
+                                .labels = {"mode", "outcome", "request_type"},
+                                .constant_labels = {{"model_name", options.model_name}}})),
       request_prompt_tokens_(AddHistogram("vllm:request_prompt_tokens",
                                           "Prompt tokens of a request", UpTo(plan.max_model_len))),
       request_generation_tokens_(AddHistogram("vllm:request_generation_tokens",
@@ -194,6 +242,7 @@ EngineMetrics::EngineMetrics(const Options& options, const EngineConfig& config,
       decode_rows_(batch_rows_.With({"decode"})),
       queue_full_(rejections_.With({"max_num_queued_reqs"})) {
   ShowFixedSeries(facts);
+  AddWaitingCollector();
   AddCacheInfo(config, facts, plan);
   AddProcessMetrics(registry_);
 }
@@ -203,8 +252,13 @@ void EngineMetrics::ShowFixedSeries(const ModelFacts& facts) {
   for (const char* reason : {"stop", "length", "abort", "error", "repetition"}) {
     success_.With({reason});
   }
-  waiting_by_reason_.With({"capacity"});
-  waiting_by_reason_.With({"deferred"});
+  for (const char* mode : {"streaming", "non_streaming"}) {
+    for (const char* outcome : {"tool_call", "no_tool_call"}) {
+      for (const char* api : {"chat_completions", "responses", "other"}) {
+        tool_parsing_.With({mode, outcome, api});
+      }
+    }
+  }
   SetSleepLevel(0);
   // What there is none of here: a cache outside the engine, and one of images.
   prompt_tokens_by_source_.With({"external_kv_transfer"});
@@ -226,9 +280,13 @@ void EngineMetrics::AddCacheInfo(const EngineConfig& config, const ModelFacts& f
   const std::int64_t num_tokens = (plan.num_blocks - 1) * plan.block_size;
   const double concurrency = static_cast<double>(num_tokens) / std::max(1, plan.max_model_len);
   MetricInfo info = Info("vllm:cache_config_info", "How the KV cache is set up");
+  info.constant_labels = {{"engine", "0"}};
+  const bool is_default_size = plan.block_size == CacheOptions().block_size;
   const MetricLabels labels = {
+      {"_block_size_resolved", PythonBool(true)},
       {"block_size", StrCat(plan.block_size)},
       {"cache_dtype", std::string(ToString(cache.kv_cache_dtype))},
+      {"effective_attention_block_size", StrCat(plan.block_size)},
       {"enable_prefix_caching", PythonBool(cache.enable_prefix_caching)},
       {"gpu_memory_utilization", StrCat(cache.gpu_memory_utilization)},
       {"is_attention_free", PythonBool(facts.kv_spec.groups.empty())},
@@ -239,7 +297,9 @@ void EngineMetrics::AddCacheInfo(const EngineConfig& config, const ModelFacts& f
       {"num_gpu_blocks", StrCat(plan.num_blocks)},
       {"num_gpu_blocks_override", PythonOptional(cache.num_gpu_blocks_override)},
       {"prefix_caching_hash_algo", std::string(ToString(cache.prefix_caching_hash_algo))},
-      {"sliding_window", "None"}};
+      {"sliding_window", "None"},
+      {"user_specified_block_size", PythonBool(!is_default_size)}};
+  for (const auto& [name, value] : kAbsentCaches) info.constant_labels.push_back({name, value});
   info.constant_labels.insert(info.constant_labels.end(), labels.begin(), labels.end());
   registry_.AddGauge(std::move(info)).With({}).Set(1);
 }
@@ -255,8 +315,8 @@ void EngineMetrics::NoteStep(const StepReport& report) {
   FlushIntervals();
   const SchedulerStats& scheduler = report.scheduler;
   running_.Set(static_cast<double>(scheduler.num_running));
-  waiting_.Set(static_cast<double>(scheduler.num_waiting));
-  waiting_by_reason_.With({"capacity"}).Set(static_cast<double>(scheduler.num_waiting));
+  num_waiting_.store(scheduler.num_waiting, std::memory_order_relaxed);
+  num_set_aside_.store(scheduler.num_set_aside, std::memory_order_relaxed);
   kv_usage_.Set(scheduler.kv_cache_usage());
   prefix_queries_.RaiseTo(static_cast<double>(scheduler.prefix_queries));
   prefix_hits_.RaiseTo(static_cast<double>(scheduler.prefix_hits));
@@ -267,6 +327,7 @@ void EngineMetrics::NoteStep(const StepReport& report) {
   prefill_rows_.Set(report.num_prefill_rows);
   decode_rows_.Set(report.num_rows - report.num_prefill_rows);
   if (report.num_rows == 0) return;
+  EstimateCost(report);
   iteration_tokens_.Observe(report.num_tokens);
   step_rows_.Observe(report.num_rows);
   prefill_tokens_.Add(report.num_prefill_tokens);
@@ -276,6 +337,37 @@ void EngineMetrics::NoteStep(const StepReport& report) {
   schedule_seconds_.Add(Seconds(report.timing.schedule));
   execute_seconds_.Add(Seconds(report.timing.execute));
   update_seconds_.Add(Seconds(report.timing.update));
+}
+
+void EngineMetrics::EstimateCost(const StepReport& report) {
+  const double num_tokens = report.num_tokens;
+  estimated_flops_.Add(2 * (cost_.per_token * num_tokens +
+                            cost_.per_logits_row * static_cast<double>(report.num_logit_rows) +
+                            cost_.per_pair * static_cast<double>(report.num_pairs)));
+  estimated_read_bytes_.Add(weight_bytes_ +
+                            kv_bytes_per_token_ * static_cast<double>(report.num_positions));
+  estimated_write_bytes_.Add(kv_bytes_per_token_ * num_tokens);
+}
+
+void EngineMetrics::NoteToolParsing(bool is_stream, bool has_found_call, std::string_view api) {
+  tool_parsing_
+      .With({is_stream ? "streaming" : "non_streaming",
+             has_found_call ? "tool_call" : "no_tool_call", api})
+      .Add();
+}
+
+// Requests that are not ready wait outside the scheduler, which may stand still meanwhile.
+void EngineMetrics::AddWaitingCollector() {
+  Gauge& capacity = waiting_by_reason_.With({"capacity"});
+  Gauge& deferred = waiting_by_reason_.With({"deferred"});
+  registry_.AddCollector([this, &capacity, &deferred] {
+    const std::int64_t unready = num_unready_.load(std::memory_order_relaxed);
+    const std::int64_t queued = num_waiting_.load(std::memory_order_relaxed);
+    const std::int64_t set_aside = num_set_aside_.load(std::memory_order_relaxed);
+    waiting_.Set(static_cast<double>(queued + unready));
+    capacity.Set(static_cast<double>(std::max<std::int64_t>(0, queued - set_aside)));
+    deferred.Set(static_cast<double>(set_aside + unready));
+  });
 }
 
 void EngineMetrics::NoteTokens(const AnswerStats& stats, int num_new) {

@@ -1,9 +1,11 @@
 // The numbers of one engine under vLLM's names, so that its dashboards draw, and more of our own.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/engine_config.h"
@@ -39,6 +41,11 @@ class EngineMetrics {
   // Any thread.
   void NoteQueueFull() { queue_full_.Add(); }
   void NoteRestart() { restarts_.Add(); }
+  // So many requests more wait for what they need before they can be scheduled, like a grammar.
+  void NoteDeferred(int change) { num_unready_.fetch_add(change, std::memory_order_relaxed); }
+  // A parser of tool calls was asked: of a whole answer, or of one piece of a stream. `api` is
+  // chat_completions, responses or other.
+  void NoteToolParsing(bool is_stream, bool has_found_call, std::string_view api);
   // vLLM's: 0 awake, 1 weights offloaded, 2 everything discarded.
   void SetSleepLevel(int level);
 
@@ -55,13 +62,27 @@ class EngineMetrics {
   Histogram& AddHistogram(std::string name, std::string help, std::vector<double> bounds);
   void AddCacheInfo(const EngineConfig& config, const ModelFacts& facts, const KvCachePlan& plan);
   void ShowFixedSeries(const ModelFacts& facts);
+  void AddWaitingCollector();
+  void EstimateCost(const StepReport& report);
   void FlushIntervals();
 
   const MetricLabels labels_;
   MetricRegistry registry_;
   TraceRing traces_;
 
+  // What the gauges of waiting requests are made of when a page is.
+  std::atomic<std::int64_t> num_waiting_ = 0;
+  std::atomic<std::int64_t> num_set_aside_ = 0;
+  std::atomic<std::int64_t> num_unready_ = 0;
+
+  const ForwardCost cost_;
+  const double weight_bytes_;
+  const double kv_bytes_per_token_;
+
   // In the order in which they are shown.
+  Counter& estimated_flops_;
+  Counter& estimated_read_bytes_;
+  Counter& estimated_write_bytes_;
   Gauge& running_;
   Gauge& waiting_;
   MetricFamily<Gauge>& waiting_by_reason_;
@@ -77,6 +98,7 @@ class EngineMetrics {
   Counter& generation_tokens_;
   MetricFamily<Counter>& success_;
   MetricFamily<Counter>& rejections_;
+  MetricFamily<Counter>& tool_parsing_;
   Histogram& request_prompt_tokens_;
   Histogram& request_generation_tokens_;
   Histogram& iteration_tokens_;

@@ -89,7 +89,7 @@ std::map<std::string, Described> Describe(const std::string& page) {
 
 // Metrics of the original that are not the engine's, or that there is nothing to count for.
 bool IsElsewhere(std::string_view name) {
-  for (const char* prefix : {"python_", "http_", "vllm:estimated_", "vllm:tool_call_parser_"}) {
+  for (const char* prefix : {"python_", "http_"}) {
     if (name.starts_with(prefix)) return true;
   }
   return false;
@@ -112,7 +112,6 @@ TEST_F(EngineMetricsTest, HaveTheOriginalsNamesTypesLabelsAndBuckets) {
     EXPECT_EQ(found->second.type, fields[1]) << name;
     EXPECT_EQ(found->second.bounds, fields[3]) << name;
     ++num_compared;
-    if (name == "vllm:cache_config_info") continue;  // as many of its labels as there are here
     std::set<std::string> labels;
     for (const std::string_view label : Split(fields[2], ',')) {
       if (!label.empty()) labels.insert(std::string(label));
@@ -207,6 +206,62 @@ TEST_F(EngineMetricsTest, ShowTheStateAfterTheLastStep) {
   EXPECT_EQ(Value(R"(quire:kv_blocks_used{attention="full",engine="0",group="0",)"
                   R"(model_name="model"})"),
             128);
+}
+
+TEST_F(EngineMetricsTest, TellWaitingRequestsApartByWhatTheyWaitFor) {
+  const auto waiting = [&](const char* reason) {
+    return Value(
+        StrCat("vllm:num_requests_waiting_by_reason{engine=\"0\",model_name=\"model\",reason=\"",
+               reason, "\"}"));
+  };
+  EXPECT_EQ(waiting("deferred"), 0);
+  StepReport report;
+  report.scheduler.num_waiting = 5;
+  report.scheduler.num_set_aside = 2;
+  metrics_.NoteStep(report);
+  EXPECT_EQ(waiting("capacity"), 3);
+  EXPECT_EQ(waiting("deferred"), 2);
+  metrics_.NoteDeferred(3);  // no step is needed
+  EXPECT_EQ(waiting("capacity"), 3);
+  EXPECT_EQ(waiting("deferred"), 5);
+  EXPECT_EQ(Of("vllm:num_requests_waiting"), 8);
+  metrics_.NoteDeferred(-3);
+  EXPECT_EQ(Of("vllm:num_requests_waiting"), 5);
+}
+
+TEST_F(EngineMetricsTest, EstimateWhatStepsComputeReadAndWrite) {
+  ModelFacts facts = NullExecutor::SmallFacts(1024, 8192);
+  facts.cost = {.per_token = 100, .per_logits_row = 10, .per_pair = 1};
+  facts.weight_bytes = 5000;
+  facts.kv_element_bytes = 2;  // of one layer, one head, one value in key and value
+  EngineMetrics metrics({.model_name = "model"}, EngineConfig(), facts, Plan());
+  StepReport report;
+  report.num_rows = 2;
+  report.num_tokens = 4;
+  report.num_logit_rows = 2;
+  report.num_positions = 50;
+  report.num_pairs = 70;
+  metrics.NoteStep(report);
+  const std::string page = metrics.Expose();
+  for (const char* line : {"flops_per_gpu_total{engine=\"0\",model_name=\"model\"} 980.0\n",
+                           "read_bytes_per_gpu_total{engine=\"0\",model_name=\"model\"} 5200.0\n",
+                           "write_bytes_per_gpu_total{engine=\"0\",model_name=\"model\"} 16.0\n"}) {
+    EXPECT_NE(page.find(StrCat("vllm:estimated_", line)), std::string::npos) << line;
+  }
+}
+
+TEST_F(EngineMetricsTest, CountWhatIsLookedThroughForToolCalls) {
+  const auto count = [&](const char* mode, const char* outcome, const char* api) {
+    return Value(StrCat("vllm:tool_call_parser_invocations_total{mode=\"", mode,
+                        "\",model_name=\"model\",outcome=\"", outcome, "\",request_type=\"", api,
+                        "\"}"));
+  };
+  EXPECT_EQ(count("streaming", "tool_call", "responses"), 0);
+  metrics_.NoteToolParsing(true, true, "responses");
+  metrics_.NoteToolParsing(false, false, "chat_completions");
+  EXPECT_EQ(count("streaming", "tool_call", "responses"), 1);
+  EXPECT_EQ(count("non_streaming", "no_tool_call", "chat_completions"), 1);
+  EXPECT_EQ(count("non_streaming", "tool_call", "chat_completions"), 0);
 }
 
 TEST_F(EngineMetricsTest, TellHowDeepTheEngineSleeps) {

@@ -1,13 +1,19 @@
 #include "engine/input.h"
 
 #include <algorithm>
+#include <chrono>
+#include <string_view>
 #include <utility>
 
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/strings.h"
 
 namespace quire {
 namespace {
+
+// Of a text that must be read to its end, as its last tokens are wanted.
+constexpr std::size_t kMaxTruncatedBytes = std::size_t{16} << 20;
 
 std::uint64_t SeedOf(std::int64_t engine_seed, std::uint64_t number) {
   const auto key = static_cast<std::uint64_t>(engine_seed);
@@ -17,26 +23,53 @@ std::uint64_t SeedOf(std::int64_t engine_seed, std::uint64_t number) {
   return (std::uint64_t{words[0]} << 32) | words[1];
 }
 
+// Where the prompt leaves the reasoning: it has just opened or closed it, or says nothing of it.
+ReasoningStage StageAfter(std::string_view prompt, const ReasoningMarkers& markers) {
+  while (!prompt.empty() && std::string_view(" \n\r\t").find(prompt.back()) != prompt.npos) {
+    prompt.remove_suffix(1);
+  }
+  if (prompt.ends_with(markers.end)) return ReasoningStage::kOver;
+  const bool is_opened = !markers.begin.empty() && prompt.ends_with(markers.begin);
+  if (is_opened || markers.begins_unmarked || markers.begin.empty()) {
+    return ReasoningStage::kInside;
+  }
+  return ReasoningStage::kMayBegin;
+}
+
+void TakeGrammar(CachedGrammar made, EngineRequest& request) {
+  request.grammar = std::move(made.grammar);
+  if (made.num_shortest <= request.max_tokens) return;
+  request.warning = StrCat("structured_outputs: the shortest answer takes about ",
+                           made.num_shortest, " tokens, but max_tokens is ", request.max_tokens);
+  QUIRE_LOG(kWarning) << request.warning;
+}
+
 }  // namespace
 
 InputProcessor::InputProcessor(Options options, std::shared_ptr<const Tokenizer> tokenizer)
     : options_(std::move(options)),
       tokenizer_(std::move(tokenizer)),
-      grammars_(
-          std::make_unique<GrammarCache>(GrammarCache::Options{.vocab_size = options_.vocab_size,
-                                                               .end_ids = options_.eos_token_ids},
-                                         tokenizer_)) {}
+      grammars_(std::make_unique<GrammarCache>(
+          GrammarCache::Options{.vocab_size = options_.vocab_size,
+                                .end_ids = options_.eos_token_ids,
+                                .limits = {.time = std::chrono::duration<double>(
+                                               options_.structured.grammar_compile_timeout)}},
+          tokenizer_)) {}
 
 bool InputProcessor::LacksGrammar(EngineRequest& request) const {
   const auto& params = request.sampling.structured_outputs;
   if (params == nullptr || request.grammar != nullptr) return false;
-  request.grammar = grammars_->Find(*params);
-  return request.grammar == nullptr;
+  CachedGrammar known = grammars_->Find(*params);
+  if (known.grammar == nullptr) return true;
+  TakeGrammar(std::move(known), request);
+  return false;
 }
 
 Status InputProcessor::CompileGrammar(EngineRequest& request) const {
   if (!LacksGrammar(request)) return {};
-  QUIRE_ASSIGN_OR_RETURN(request.grammar, grammars_->Compile(*request.sampling.structured_outputs));
+  QUIRE_ASSIGN_OR_RETURN(CachedGrammar made,
+                         grammars_->Compile(*request.sampling.structured_outputs));
+  TakeGrammar(std::move(made), request);
   return {};
 }
 
@@ -48,10 +81,15 @@ Result<EngineRequest> InputProcessor::Prepare(PromptInput input, std::uint64_t n
     return InvalidArgument("stop: the model has no tokenizer, so its output has no text");
   }
   EngineRequest request;
+  const auto& constraint = input.sampling.structured_outputs;
+  if (constraint != nullptr && constraint->reasoning) {
+    request.reasoning = StageAfter(input.text, *constraint->reasoning);
+  }
   QUIRE_ASSIGN_OR_RETURN(request.prompt, Tokenize(input));
   QUIRE_RETURN_IF_ERROR(FitToContext(input.sampling, request.prompt));
   request.sampling = input.sampling.Normalized();
   QUIRE_RETURN_IF_ERROR(AddBadWords(request.sampling));
+  AddConstraintDefaults(request.sampling);
 
   const int room = options_.max_model_len - static_cast<int>(request.prompt.size());
   request.max_tokens = std::min(request.sampling.max_tokens.value_or(room), room);
@@ -78,9 +116,18 @@ Result<std::vector<TokenId>> InputProcessor::Tokenize(PromptInput& input) const 
   if (tokenizer_ == nullptr) {
     return InvalidArgument("prompt: the model has no tokenizer, so it takes token ids only");
   }
-  Result<std::vector<TokenId>> encoded = tokenizer_->Encode(
-      input.text, {.add_special_tokens = input.add_special_tokens, .parse_special = true});
+  EncodeOptions options{.add_special_tokens = input.add_special_tokens, .parse_special = true};
+  // A prompt that is far too long is not read to its end to learn how far.
+  const auto max_counted = 2 * static_cast<std::size_t>(options_.max_model_len);
+  if (!input.sampling.truncate_prompt_tokens) {
+    options.max_ids = max_counted;
+  } else if (input.text.size() > kMaxTruncatedBytes) {
+    return InvalidArgument(StrCat("prompt: must be at most ", kMaxTruncatedBytes,
+                                  " bytes of text to be truncated, got ", input.text.size()));
+  }
+  Result<std::vector<TokenId>> encoded = tokenizer_->Encode(input.text, options);
   if (!encoded.ok()) return encoded.status().With("prompt");
+  if (encoded->size() > options.max_ids) return TooLong(StrCat("more than ", max_counted));
   ids = *std::move(encoded);
   if (ids.empty()) return InvalidArgument("prompt: must not be empty, no token results from it");
   QUIRE_RETURN_IF_ERROR(CheckIds(ids));
@@ -112,12 +159,27 @@ Status InputProcessor::FitToContext(const SamplingParams& sampling,
     if (size > keep) ids.erase(ids.begin(), ids.begin() + (size - keep));
   }
   if (static_cast<std::int64_t>(ids.size()) > longest) {
-    return InvalidArgument(StrCat("prompt: has ", ids.size(), " tokens, but max_model_len is ",
-                                  options_.max_model_len,
-                                  " and one of them must be left to generate; shorten the prompt "
-                                  "or set truncate_prompt_tokens"));
+    return TooLong(StrCat(ids.size()));
   }
   return {};
+}
+
+Status InputProcessor::TooLong(const std::string& num_tokens) const {
+  return InvalidArgument(StrCat("prompt: has ", num_tokens, " tokens, but max_model_len is ",
+                                options_.max_model_len,
+                                " and one of them must be left to generate; shorten the prompt "
+                                "or set truncate_prompt_tokens"));
+}
+
+// What the engine's options ask of every constraint.
+void InputProcessor::AddConstraintDefaults(SamplingParams& sampling) const {
+  if (sampling.structured_outputs == nullptr) return;
+  const StructuredOptions& options = options_.structured;
+  auto params = *sampling.structured_outputs;
+  params.disable_any_whitespace |= options.disable_any_whitespace();
+  params.disable_additional_properties |= options.disable_additional_properties();
+  if (params == *sampling.structured_outputs) return;
+  sampling.structured_outputs = std::make_shared<const StructuredOutputParams>(std::move(params));
 }
 
 Status InputProcessor::AddBadWords(SamplingParams& sampling) const {

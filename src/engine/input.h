@@ -27,6 +27,7 @@ class InputProcessor {
     std::int64_t seed = 0;
     std::vector<TokenId> eos_token_ids;
     std::optional<int> max_new_tokens;  // that any request may generate
+    StructuredOptions structured;
   };
   // `tokenizer` is null for a model without one: prompts are then ids only.
   InputProcessor(Options options, std::shared_ptr<const Tokenizer> tokenizer);
@@ -42,14 +43,16 @@ class InputProcessor {
   // Whether the request still needs what CompileGrammar gives; one that was compiled before gets it
   // here.
   bool LacksGrammar(EngineRequest& request) const;
-  // Gives a request with structured_outputs its grammar. May take long (seconds at worst); the
-  // errors are those of GrammarOf (structured/constraint.h).
+  // Gives a request with structured_outputs its grammar. May take as long as
+  // grammar_compile_timeout; the errors are those of CompileConstraint (structured/compile.h).
   Status CompileGrammar(EngineRequest& request) const;
 
  private:
   Result<std::vector<TokenId>> Tokenize(PromptInput& input) const;
   Status CheckIds(const std::vector<TokenId>& ids) const;
   Status FitToContext(const SamplingParams& sampling, std::vector<TokenId>& ids) const;
+  Status TooLong(const std::string& num_tokens) const;
+  void AddConstraintDefaults(SamplingParams& sampling) const;
   Status AddBadWords(SamplingParams& sampling) const;
 
   const Options options_;

@@ -63,6 +63,20 @@ TEST(InputProcessor, NamesBothLengthsOfAPromptThatLeavesNoRoom) {
   EXPECT_NE(message.find("max_model_len is 16"), std::string::npos) << message;
 }
 
+TEST(InputProcessor, DoesNotReadAPromptThatIsFarTooLongToItsEnd) {
+  const InputProcessor processor = MakeProcessor(16);
+  EXPECT_NE(Refusal(processor, Text(std::string(32, 'x'))).find("has 32 tokens"),
+            std::string::npos);
+  const std::string refusal = Refusal(processor, Text(std::string(33, 'x')));
+  EXPECT_EQ(refusal.find("prompt: has more than 32 tokens, but max_model_len is 16"), 0U)
+      << refusal;
+  PromptInput cut = Text(std::string(1000, 'x'));
+  cut.sampling.truncate_prompt_tokens = 3;
+  EXPECT_EQ(processor.Prepare(cut, 0)->prompt.size(), 3U);
+  cut.text.assign((std::size_t{16} << 20) + 1, 'x');
+  EXPECT_EQ(Refusal(processor, std::move(cut)).find("prompt: must be at most"), 0U);
+}
+
 TEST(InputProcessor, KeepsTheLastTokensOfATruncatedPrompt) {
   const InputProcessor processor = MakeProcessor(16);
   PromptInput input = Text("abcdefghijklmnopqrstuvwxyz");

@@ -1,10 +1,29 @@
 #include "engine/live_prompts.h"
 
+#include <string_view>
 #include <utility>
 
 #include "base/strings.h"
 
 namespace quire {
+namespace {
+
+bool IsAllOf(std::string_view text, std::string_view bytes) {
+  return !text.empty() && text.find_first_not_of(bytes) == std::string_view::npos;
+}
+
+bool IsNamed(std::string_view request_id, std::string_view name, bool with_namesakes) {
+  if (!request_id.starts_with(name)) return false;
+  std::string_view rest = request_id.substr(name.size());
+  constexpr std::size_t kNamesakeBytes = 17;  // "-" and the digits
+  const bool is_namesake = with_namesakes && rest.size() >= kNamesakeBytes && rest[0] == '-' &&
+                           IsAllOf(rest.substr(1, 16), "0123456789abcdef");
+  if (is_namesake) rest.remove_prefix(kNamesakeBytes);
+  return rest.empty() ||
+         (rest[0] == '-' && rest.size() < 8 && IsAllOf(rest.substr(1), "0123456789"));
+}
+
+}  // namespace
 
 Result<LivePrompts::Admission> LivePrompts::Admit(const std::string& request_id, int count) {
   MutexLock lock(mutex_);
@@ -39,6 +58,17 @@ RequestRange LivePrompts::Abort(const std::string& request_id) {
   if (found == live_.end()) return {};
   found->second.is_aborted = true;
   return found->second.requests;
+}
+
+std::vector<RequestRange> LivePrompts::AbortNamed(const std::string& name, bool with_namesakes) {
+  std::vector<RequestRange> aborted;
+  MutexLock lock(mutex_);
+  for (auto& [request_id, live] : live_) {
+    if (!IsNamed(request_id, name, with_namesakes)) continue;
+    live.is_aborted = true;
+    aborted.push_back(live.requests);
+  }
+  return aborted;
 }
 
 bool LivePrompts::IsAborted(const std::string& request_id) const {

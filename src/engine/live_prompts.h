@@ -38,6 +38,10 @@ class LivePrompts {
 
   // Marks the prompt as aborted and gives its requests; count 0 for an unknown one.
   RequestRange Abort(const std::string& request_id) QUIRE_EXCLUDES(mutex_);
+  // The same for every prompt of a caller that named its request so: `name`, `name`-0, `name`-1, …;
+  // `with_namesakes` also those whose name was taken: `name`- and 16 hexadecimal digits.
+  std::vector<RequestRange> AbortNamed(const std::string& name, bool with_namesakes)
+      QUIRE_EXCLUDES(mutex_);
   bool IsAborted(const std::string& request_id) const QUIRE_EXCLUDES(mutex_);
 
   // From now on Admit fails with `why`.

@@ -13,6 +13,7 @@ namespace quire {
 struct Llm::State {
   EngineParts parts;
   std::int64_t max_waiting = 0;
+  int stream_interval = 1;
   OutputProcessor output;
   std::uint64_t num_prompts = 0;  // submitted so far
   std::int64_t next_request = 0;
@@ -29,6 +30,7 @@ Result<std::unique_ptr<Llm>> Llm::Create(const EngineConfig& config, const LoadP
   auto state = std::make_unique<State>();
   state->parts = std::move(parts);
   state->max_waiting = config.scheduler.max_waiting;
+  state->stream_interval = config.scheduler.stream_interval;
   return std::unique_ptr<Llm>(new Llm(std::move(state)));
 }
 
@@ -42,6 +44,7 @@ Result<std::unique_ptr<Llm>> Llm::CreateOver(const EngineConfig& config,
   auto state = std::make_unique<State>();
   state->parts = std::move(parts);
   state->max_waiting = config.scheduler.max_waiting;
+  state->stream_interval = config.scheduler.stream_interval;
   return std::unique_ptr<Llm>(new Llm(std::move(state)));
 }
 
@@ -67,8 +70,8 @@ Status Llm::Submit(const std::string& request_id, PromptInput input) {
   ++state.num_prompts;
   std::vector<EngineRequest> requests = FanOut(std::move(request), RequestId(state.next_request));
   state.next_request += static_cast<std::int64_t>(requests.size());
-  QUIRE_ASSIGN_OR_RETURN(auto record,
-                         PromptRecord::Create(state.parts.tokenizer.get(), request_id, requests));
+  QUIRE_ASSIGN_OR_RETURN(auto record, PromptRecord::Create(state.parts.tokenizer.get(), request_id,
+                                                           requests, state.stream_interval));
   record->NoteQueued(std::chrono::steady_clock::now());
   QUIRE_RETURN_IF_ERROR(state.output.Add(std::move(record)));
   for (std::size_t i = 0; i < requests.size(); ++i) {

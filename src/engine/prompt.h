@@ -1,6 +1,7 @@
 // What a caller gives the engine.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ struct PromptInput {
   // Called first, by an input thread, with this input; may fill in the text or the ids (a chat
   // template's rendering, say). The prompt ends with its error. May be empty.
   std::function<Status(PromptInput& input)> prepare;
+  std::size_t prepare_bytes = 0;  // about how much text `prepare` has to deal with
   std::string text;
   std::optional<std::vector<TokenId>> token_ids;
   bool add_special_tokens = true;

@@ -7,12 +7,16 @@ namespace quire {
 
 using Clock = std::chrono::steady_clock;
 
-Result<std::unique_ptr<PromptRecord>> PromptRecord::Create(
-    const Tokenizer* tokenizer, std::string request_id, std::span<const EngineRequest> requests) {
+Result<std::unique_ptr<PromptRecord>> PromptRecord::Create(const Tokenizer* tokenizer,
+                                                           std::string request_id,
+                                                           std::span<const EngineRequest> requests,
+                                                           int stream_interval) {
   std::unique_ptr<PromptRecord> record(new PromptRecord);
   record->request_id_ = std::move(request_id);
   record->kind_ = requests[0].sampling.output_kind;
+  record->stream_interval_ = stream_interval;
   record->prompt_token_ids_ = requests[0].prompt;
+  record->warning_ = requests[0].warning;
   record->times_.arrival = requests[0].arrival;
   record->trace_.request_id = record->request_id_;
   record->stats_.resize(requests.size());
@@ -104,6 +108,7 @@ bool PromptRecord::Append(std::size_t index, const EngineCoreOutput& output,
 RequestOutput PromptRecord::Describe() {
   RequestOutput output;
   output.request_id = request_id_;
+  output.warning = warning_;
   output.num_cached_tokens = num_cached_tokens_;
   output.times = times_;
   if (kind_ != OutputKind::kDelta || !has_told_prompt_) {
@@ -114,6 +119,16 @@ RequestOutput PromptRecord::Describe() {
   return output;
 }
 
+bool PromptRecord::has_report() const {
+  if (!has_news_) return false;
+  if (is_finished()) return true;
+  if (kind_ == OutputKind::kFinalOnly) return false;
+  if (kind_ != OutputKind::kDelta || stream_interval_ == 1) return true;
+  return std::ranges::any_of(completions_, [this](const Completion& completion) {
+    return completion.has_delta(stream_interval_);
+  });
+}
+
 RequestOutput PromptRecord::MakeOutput() {
   has_news_ = false;
   RequestOutput output = Describe();
@@ -122,8 +137,10 @@ RequestOutput PromptRecord::MakeOutput() {
   for (Completion& completion : completions_) {
     if (kind_ != OutputKind::kDelta) {
       output.outputs.push_back(completion.so_far());
-    } else if (completion.has_news()) {
+    } else if (completion.has_delta(stream_interval_)) {
       output.outputs.push_back(completion.TakeDelta());
+    } else {
+      has_news_ |= completion.has_news();
     }
   }
   return output;

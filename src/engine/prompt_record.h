@@ -20,10 +20,12 @@ namespace quire {
 class PromptRecord {
  public:
   // `requests` are the prompt's answers, as FanOut gave them. kInvalidArgument for stop strings
-  // that are too long. `tokenizer` may be null and outlives the record.
+  // that are too long. `tokenizer` may be null and outlives the record. Deltas after an answer's
+  // first wait until it has `stream_interval` tokens more.
   static Result<std::unique_ptr<PromptRecord>> Create(const Tokenizer* tokenizer,
                                                       std::string request_id,
-                                                      std::span<const EngineRequest> requests);
+                                                      std::span<const EngineRequest> requests,
+                                                      int stream_interval = 1);
 
   const std::string& request_id() const { return request_id_; }
   const std::vector<Completion>& completions() const { return completions_; }
@@ -32,6 +34,8 @@ class PromptRecord {
   // Reading the prompt took this long.
   void NoteTokenized(std::chrono::steady_clock::time_point begin,
                      std::chrono::steady_clock::time_point end);
+  // What RequestOutput::warning says from now on.
+  void Warn(std::string warning) { warning_ = std::move(warning); }
   void NoteQueued(std::chrono::steady_clock::time_point now);
   // Answer `index` got into a step: for the first time, or again after a preemption.
   void NoteScheduled(std::size_t index, std::chrono::steady_clock::time_point now);
@@ -43,9 +47,7 @@ class PromptRecord {
               std::chrono::steady_clock::time_point now);
 
   // Whether MakeOutput is due, by what came since its last call and the OutputKind.
-  bool has_report() const {
-    return has_news_ && (is_finished() || kind_ != OutputKind::kFinalOnly);
-  }
+  bool has_report() const;
   RequestOutput MakeOutput();
 
   const AnswerStats& stats(std::size_t index) const { return stats_[index]; }
@@ -62,6 +64,7 @@ class PromptRecord {
 
   std::string request_id_;
   OutputKind kind_ = OutputKind::kCumulative;
+  int stream_interval_ = 1;
   std::vector<TokenId> prompt_token_ids_;
   std::vector<PositionLogprobs> prompt_logprobs_;
   std::vector<Completion> completions_;
@@ -71,6 +74,7 @@ class PromptRecord {
   RequestTimes times_;
   RequestTrace trace_;
   Status error_;
+  std::string warning_;
   bool has_news_ = false;
   bool has_told_prompt_ = false;  // deltas give the prompt's ids once
 };

@@ -25,6 +25,9 @@ struct StepReport {
   std::int32_t num_tokens = 0;  // computed
   std::int32_t num_prefill_rows = 0;
   std::int32_t num_prefill_tokens = 0;
+  std::int32_t num_logit_rows = 0;  // that gave a token
+  std::int64_t num_positions = 0;   // whose keys and values were read, of each row once
+  std::int64_t num_pairs = 0;       // of a computed token and a position that it saw
 };
 
 }  // namespace quire

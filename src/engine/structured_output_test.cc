@@ -173,6 +173,77 @@ TEST(StructuredOutput, MinTokensEndWhereTheGrammarDoes) {
   EXPECT_EQ(results[0].outputs[0].finish_reason, FinishReason::kStop);
 }
 
+TEST(StructuredOutput, AnAnswerThatIsForcedToItsLastTokenEndsWithoutAnEndTokenToo) {
+  // min_tokens takes the end token away; the last step has no token more to give.
+  for (const int length : {1, 2, 7, 8, 9, 16, 17}) {
+    PromptInput input =
+        Constrained(ConstraintKind::kRegex, std::string(static_cast<std::size_t>(length), 'x'));
+    input.sampling.min_tokens = 90;
+    const auto results = MakeLlm()->Generate({input}, {});
+    ASSERT_TRUE(results[0].error.ok()) << results[0].error.message();
+    EXPECT_EQ(results[0].outputs[0].token_ids.size(), static_cast<std::size_t>(length));
+    EXPECT_EQ(results[0].outputs[0].finish_reason, FinishReason::kStop);
+  }
+}
+
+TEST(StructuredOutput, AnAnswerThatCannotFitIsServedWithAWarning) {
+  const auto results = MakeLlm()->Generate({Constrained(ConstraintKind::kRegex, "[a-z]{50}", 10),
+                                            Constrained(ConstraintKind::kRegex, "[a-z]{50}", 51)},
+                                           {});
+  EXPECT_NE(results[0].warning.find("about 50 tokens, but max_tokens is 10"), std::string::npos)
+      << results[0].warning;
+  EXPECT_EQ(results[1].warning, "");
+  EXPECT_EQ(results[1].outputs[0].finish_reason, FinishReason::kStop);
+}
+
+TEST(StructuredOutput, ReasoningGoesBeforeTheConstraintAsThePromptHasIt) {
+  const auto run = [](std::string prompt, bool begins_unmarked) {
+    PromptInput input = Constrained(ConstraintKind::kRegex, "[0-9]{4}", 60);
+    input.text = std::move(prompt);
+    auto params = *input.sampling.structured_outputs;
+    params.reasoning =
+        ReasoningMarkers{.begin = "(", .end = ")", .begins_unmarked = begins_unmarked};
+    input.sampling.structured_outputs = std::make_shared<const StructuredOutputParams>(params);
+    input.sampling.n = 8;
+    std::vector<std::string> texts;
+    const auto results = MakeLlm()->Generate({input}, {});
+    EXPECT_TRUE(results[0].error.ok()) << results[0].error.message();
+    for (const auto& answer : results[0].outputs) {
+      if (answer.finish_reason == FinishReason::kStop) texts.push_back(answer.text);
+    }
+    return texts;
+  };
+  const auto is_number = [](const std::string& text) {
+    return text.size() == 4 && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  for (const std::string& text : run("the prompt ends it ) ", false)) {
+    EXPECT_TRUE(is_number(text)) << text;
+  }
+  for (const auto& texts : {run("the prompt opens it (", false), run("prompt", true)}) {
+    for (const std::string& text : texts) {
+      const std::size_t end = text.find(')');
+      ASSERT_NE(end, std::string::npos) << text;
+      EXPECT_TRUE(is_number(text.substr(end + 1))) << text;
+    }
+  }
+  for (const std::string& text : run("prompt", false)) {
+    EXPECT_TRUE(is_number(text) || text.starts_with("(")) << text;
+  }
+}
+
+TEST(StructuredOutput, WhatTheEngineAsksOfAllConstraintsHolds) {
+  EngineConfig config = ConfigOf(200);
+  config.structured.config =
+      *ParseJson(R"({"disable_any_whitespace":true,"disable_additional_properties":true})");
+  const auto llm = Llm::CreateOver(config, std::make_unique<MaskedExecutor>(), MakeTestTokenizer());
+  ASSERT_TRUE(llm.ok()) << llm.status().message();
+  PromptInput input =
+      Constrained(ConstraintKind::kJson,
+                  R"({"properties":{"a":{"const":1}},"required":["a"],"type":"object"})");
+  const auto results = (*llm)->Generate({input}, {});
+  EXPECT_EQ(results[0].outputs[0].text, R"({"a": 1})") << results[0].error.message();
+}
+
 TEST(StructuredOutput, WhatCannotBeEnforcedIsRefusedAndTheOthersGoOn) {
   const auto results =
       MakeLlm()->Generate({Constrained(ConstraintKind::kJson, R"({"unevaluatedItems":false})"),

@@ -38,18 +38,33 @@ inline constexpr int kPanelRows = 64;    // most rows in a panel
 
 // Up to kPanelRows quantized rows, block-major, so that one block of all rows is contiguous.
 // For each block of 32 values of a row, with max the largest magnitude in it:
-//   scale = max / 127, code = round to nearest even(x * (127 / max));
-//   max < 1e-30: scale and codes are 0; a NaN or infinity: scale is NaN and codes are 0.
+//   scale = the smallest power of two with max < 127.5 * scale, code = round to nearest even(x /
+//   scale); max < 1e-30: scale and codes are 0; NaN, infinity or max >= 2^109: scale is NaN and
+//   codes are 0.
+// A scale that is a power of two leaves products with it exact, so a kernel may apply it before
+// the weight's own or after, or add it to an exponent: half the multiplications of a sum.
 // Sums are of codes: [b, 0] of the first 16, [b, 1] of the last 16, [b, 2] of all 32 of block b.
 // Weights whose codes are stored with an offset start from the negative ones.
 struct QuantPanel {
   std::int8_t* codes;           // [blocks, rows, 32]
   float* scales;                // [blocks, rows]
+  float* starts;                // [blocks, rows]: scale * kIntegerStart
   std::int32_t* negative_sums;  // [blocks, 3, rows]: minus the sum
   float* scaled_sums;           // [blocks, 3, rows]: scale * float(sum)
 };
 inline constexpr float kQuantTiny = 1e-30F;
-inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 12 + 12;  // of one row
+inline constexpr int kQuantHugeBits = 0x76000000;  // 2^109
+// 1.5 * 2^23: to its bits an integer of up to 22 bits may be added as an integer.
+inline constexpr float kIntegerStart = 12582912.0F;
+inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 4 + 12 + 12;  // of one row
+
+// The scale's bits for a largest magnitude with these bits, from kQuantTiny up. The exponent of
+// what rounds to 128 codes is that of the next power of two.
+static constexpr int QuantScaleBits(int max_bits) {
+  return ((max_bits + 0x10000) & 0x7F800000) - (6 << 23);
+}
+// Of 1 / scale. (Static: no symbol that objects of different ISAs would share.)
+static constexpr int QuantInverseBits(int scale_bits) { return 0x7F000000 - scale_bits; }
 
 struct QuantizeArgs {
   const float* x;  // [rows, blocks * 32], row stride `x_stride`
@@ -77,7 +92,7 @@ struct MatmulQuantArgs {
 // A weight is code * s + m, with s and m shared by a sub-block of 32 values (16 for Q2_K, Q3_K and
 // Q6_K) and m absent for types without a minimum (kernels/quant.h). An output's sum takes the
 // sub-blocks of its row in order, in f32, on one accumulator that starts at 0:
-//   sum = fma(float(dot), s * scale, sum), dot = the exact integer sum of code * activation code;
+//   sum = fma(float(dot) * scale, s, sum), dot = the exact integer sum of code * activation code;
 //   sum = fma(m, scaled_sum, sum) where the type has minima, the scaled sum being the sub-block's.
 // Then + bias[o]; then, accumulating, old out + that. All variants give the same bits, and an
 // output depends on its row of x and its row of weights alone.

@@ -14,6 +14,7 @@ struct Panel {
       : rows(num_rows),
         codes(static_cast<std::size_t>(num_rows * num_blocks * kQuantValues)),
         scales(static_cast<std::size_t>(num_rows * num_blocks)),
+        starts(scales.size()),
         negative_sums(3 * scales.size()),
         scaled_sums(3 * scales.size()) {
     table.quantize({.x = x.data(),
@@ -25,12 +26,13 @@ struct Panel {
                     .first_row = 0});
   }
   QuantPanel view() {
-    return {codes.data(), scales.data(), negative_sums.data(), scaled_sums.data()};
+    return {codes.data(), scales.data(), starts.data(), negative_sums.data(), scaled_sums.data()};
   }
 
   std::int64_t rows;
   std::vector<std::int8_t> codes;
   std::vector<float> scales;
+  std::vector<float> starts;
   std::vector<std::int32_t> negative_sums;
   std::vector<float> scaled_sums;
 };
@@ -168,7 +170,7 @@ TEST(MatmulQuant, DoesNotOverflowOnTheLargestCodes) {
 
 TEST(Quantize, HasTheBitsOfPortableAlsoOnWhatIsNotFinite) {
   constexpr std::int64_t kBlocks = 7;
-  constexpr std::int64_t kRows = 9;
+  constexpr std::int64_t kRows = 37;  // some together, some alone
   auto x = RandomFloats(kRows * kBlocks * kQuantValues, 5, 3.0F);
   x[40] = std::numeric_limits<float>::infinity();
   x[300] = std::numeric_limits<float>::quiet_NaN();
@@ -180,6 +182,7 @@ TEST(Quantize, HasTheBitsOfPortableAlsoOnWhatIsNotFinite) {
   Panel want(PortableTable(), x, kRows, kBlocks);
   EXPECT_EQ(got.codes, want.codes);
   EXPECT_TRUE(SameBits(got.scales, want.scales));
+  EXPECT_TRUE(SameBits(got.starts, want.starts));
   EXPECT_EQ(got.negative_sums, want.negative_sums);
   EXPECT_TRUE(SameBits(got.scaled_sums, want.scaled_sums));
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,6 +26,8 @@ struct ForwardInput {
   std::span<const std::int32_t> positions;      // [rows]
   std::span<const ops::AttentionBatch> groups;  // one a KV group
   std::span<const ops::KvPages> pages;          // one a model layer
+  // Rising: the rows whose hidden states are read afterwards. Absent: all of them.
+  std::optional<std::span<const std::int32_t>> wanted_rows = std::nullopt;
 };
 
 // Immutable after loading but for its activation buffers; one thread at a time.
@@ -35,7 +38,8 @@ class Model {
   virtual KvCacheSpec kv_spec() const = 0;
 
   // Last hidden states after the final norm, [rows, hidden] f32, valid until the next call; writes
-  // the rows' K and V to the pages. Rows are at most what Reserve allowed.
+  // the rows' K and V to the pages. Rows are at most what Reserve allowed; what stands in a row
+  // that is not wanted is unspecified.
   virtual ConstTensorView Forward(ops::OpContext& ctx, const ForwardInput& input) = 0;
 
   // logits [rows, vocab] f32 of hidden rows [rows, hidden].

@@ -68,12 +68,11 @@ class Step {
   };
   std::int64_t TilesOf(std::size_t request) const;
   void MakeTiles();
-  void ClearState();
   void RunWholeUnits();
   void RunInWaves();
   void Merge(std::int64_t unit, std::int64_t first_chunk, std::int64_t last_chunk,
              const std::byte* partials) const;
-  void Finish();
+  void Finish(std::int64_t query, float max, float sum) const;
 
   const Tile& TileOf(std::int64_t unit) const { return tiles_[unit / units_per_tile_]; }
   // First query head of a unit and how many it has.
@@ -198,34 +197,30 @@ kernels::AttendArgs Step::ArgsOf(std::int64_t unit, std::int64_t chunk) const {
           .out_stride = 0};
 }
 
-void Step::ClearState() {
-  const std::int64_t queries = q_.dim(0) * num_heads_;
-  std::fill_n(max_, queries, kMinusInfinity);
-  std::fill_n(sum_, queries, 0.0F);
-  std::fill_n(out_.f32(), queries * value_dim_, 0.0F);
-}
-
-// Each unit goes through its chunks in order. The state of query i = row * heads + head stands in
-// a unit's partial memory while it runs, and its output in `out`.
+// Each unit goes through its chunks in order, with its state in the thread's partial memory and its
+// output in `out`.
 void Step::RunWholeUnits() {
   ctx_.pool->ForEach(num_units_, [&](std::int64_t unit, int thread_idx) {
     const Tile& tile = TileOf(unit);
     const Partials state = PartialAt(partials_ + thread_idx * PartialBytes());
     const std::int64_t heads = NumHeads(unit);
+    const std::int64_t first_query = tile.row * num_heads_ + FirstHead(unit);
     std::fill_n(state.max, tile.rows * heads, kMinusInfinity);
     std::fill_n(state.sum, tile.rows * heads, 0.0F);
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+      std::fill_n(out_.f32() + (first_query + r * num_heads_) * value_dim_, heads * value_dim_,
+                  0.0F);
+    }
     for (std::int64_t chunk = FirstChunk(tile); chunk < EndChunk(tile); ++chunk) {
       kernels::AttendArgs args = ArgsOf(unit, chunk);
       args.max = state.max;
       args.sum = state.sum;
-      args.out = out_.f32() + (tile.row * num_heads_ + FirstHead(unit)) * value_dim_;
+      args.out = out_.f32() + first_query * value_dim_;
       args.out_stride = num_heads_ * value_dim_;
       attend_(args);
     }
     for (std::int64_t i = 0; i < tile.rows * heads; ++i) {
-      const std::int64_t query = (tile.row + i / heads) * num_heads_ + FirstHead(unit) + i % heads;
-      max_[query] = state.max[i];
-      sum_[query] = state.sum[i];
+      Finish(first_query + i / heads * num_heads_ + i % heads, state.max[i], state.sum[i]);
     }
   });
 }
@@ -250,6 +245,10 @@ void Step::Merge(std::int64_t unit, std::int64_t first_chunk, std::int64_t last_
 // Few units: their chunks run at once, a bounded number at a time, into memory of their own.
 // Merging a chunk's result later gives the bits of merging it at once.
 void Step::RunInWaves() {
+  const std::int64_t queries = q_.dim(0) * num_heads_;
+  std::fill_n(max_, queries, kMinusInfinity);
+  std::fill_n(sum_, queries, 0.0F);
+  std::fill_n(out_.f32(), queries * value_dim_, 0.0F);
   const std::int64_t wave = kMaxPartials / num_units_;
   std::int64_t end = 0;
   for (std::int64_t i = 0; i < num_tiles_; ++i) end = std::max(end, EndChunk(tiles_[i]));
@@ -276,34 +275,29 @@ void Step::RunInWaves() {
       Merge(unit, first, first + chunks, partials_ + unit * wave * PartialBytes());
     }
   }
+  for (std::int64_t i = 0; i < queries; ++i) Finish(i, max_[i], sum_[i]);
 }
 
-void Step::Finish() {
-  const std::int64_t queries = q_.dim(0) * num_heads_;
-  for (std::int64_t i = 0; i < queries; ++i) {
-    float sum = sum_[i];
-    if (!options_.sinks.empty()) {
-      const float sink = options_.sinks[static_cast<std::size_t>(i % num_heads_)];
-      const float max = std::max(max_[i], sink);
-      const float rescale = std::exp(max_[i] - max);
-      sum = sum * rescale + std::exp(sink - max);
-      ctx_.table->scale(out_.f32() + i * value_dim_, rescale, out_.f32() + i * value_dim_,
-                        value_dim_);
-    }
-    ctx_.table->scale(out_.f32() + i * value_dim_, 1.0F / sum, out_.f32() + i * value_dim_,
-                      value_dim_);
+// Divides what stands in a query's output by its sum.
+void Step::Finish(std::int64_t query, float max, float sum) const {
+  float* out = out_.f32() + query * value_dim_;
+  if (!options_.sinks.empty()) {
+    const float sink = options_.sinks[static_cast<std::size_t>(query % num_heads_)];
+    const float larger = std::max(max, sink);
+    const float rescale = std::exp(max - larger);
+    sum = sum * rescale + std::exp(sink - larger);
+    ctx_.table->scale(out, rescale, out, value_dim_);
   }
+  ctx_.table->scale(out, 1.0F / sum, out, value_dim_);
 }
 
 void Step::Run() {
-  ClearState();
   const int num_threads = ctx_.pool->num_threads();
   if (num_threads > 1 && num_units_ < num_threads * kUnitsPerThread) {
     RunInWaves();
   } else {
     RunWholeUnits();
   }
-  Finish();
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace quire::ops {
 namespace {
 
 // Values below which a second thread costs more than it saves: waking it takes about a microsecond.
-constexpr std::int64_t kValuesPerTask = 8192;
+constexpr std::int64_t kValuesPerTask = 16384;
 
 // Calls function(begin, end) over [0, count) units of `unit_values` values, on the pool when that
 // is much.

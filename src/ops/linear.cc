@@ -1,8 +1,10 @@
 #include "ops/linear.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ops/packed_weight.h"
+#include "ops/panel.h"
 
 namespace quire::ops {
 namespace {
@@ -30,10 +32,12 @@ class Product {
   void Run();
 
  private:
-  void Check() const;
   void CutTasks();
   void TakeScratch();
-  kernels::QuantPanel PanelAt(std::int64_t panel) const;
+  kernels::QuantPanel PanelAt(std::int64_t panel) const {
+    return PanelIn(panels_ + panel * PanelBytes(kernels::kPanelRows, depth_), PanelRows(panel),
+                   depth_);
+  }
   std::int64_t PanelRows(std::int64_t panel) const {
     return std::min<std::int64_t>(kernels::kPanelRows, rows_ - panel * kernels::kPanelRows);
   }
@@ -46,7 +50,7 @@ class Product {
     return GrainOf(job.weight->packed()) * grains_per_task_;
   }
   void RunTask(std::int64_t task, int thread_idx) const;
-  void RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end) const;
+  void RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
   void RunFloat(const LinearJob& job, std::int64_t begin, std::int64_t end,
                 const std::byte* weights) const;
   void RunExpand(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
@@ -61,7 +65,8 @@ class Product {
   std::int64_t grains_per_task_ = 1;
   std::int64_t num_tasks_ = 0;
   std::byte* panels_ = nullptr;
-  float* expanded_ = nullptr;  // [num_threads, kExpandOutputs, depth]
+  std::optional<OwnPanels> own_panels_;  // where all rows fit one
+  float* expanded_ = nullptr;            // [num_threads, kExpandOutputs, depth]
 };
 
 Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs)
@@ -71,17 +76,8 @@ Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> j
     has_quant_ |= weight.path == Packed::Path::kQuant;
     has_expand_ |= weight.path == Packed::Path::kExpand;
   }
-  Check();
   CutTasks();
   TakeScratch();
-}
-
-void Product::Check() const {
-  for (const LinearJob& job : jobs_) {
-    QUIRE_CHECK(job.weight->in_features() == depth_);
-    QUIRE_CHECK(job.out.dim(0) == rows_ && job.out.dim(1) == job.weight->out_features());
-    QUIRE_CHECK(job.bias.empty() || job.bias.shape().num_values() == job.weight->out_features());
-  }
 }
 
 void Product::CutTasks() {
@@ -97,37 +93,26 @@ void Product::CutTasks() {
 }
 
 void Product::TakeScratch() {
-  const std::int64_t panel_bytes =
-      has_quant_
-          ? CeilDiv(rows_ * (depth_ / kernels::kQuantValues) * kernels::kPanelBytesPerBlock, 64) *
-                64
-          : 0;
-  const std::int64_t expanded =
-      has_expand_ ? ctx_.pool->num_threads() * kExpandOutputs * depth_ : 0;
+  const int num_threads = ctx_.pool->num_threads();
+  std::int64_t panel_bytes = 0;
+  if (has_quant_ && rows_ <= kernels::kPanelRows) {
+    panel_bytes = OwnPanels::Bytes(rows_, depth_, num_threads);
+  } else if (has_quant_) {
+    panel_bytes = CeilDiv(rows_, kernels::kPanelRows) * PanelBytes(kernels::kPanelRows, depth_);
+  }
+  const std::int64_t expanded = has_expand_ ? num_threads * kExpandOutputs * depth_ : 0;
   if (panel_bytes + expanded == 0) return;
   panels_ = ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4));
   expanded_ = reinterpret_cast<float*>(panels_ + panel_bytes);
-}
-
-kernels::QuantPanel Product::PanelAt(std::int64_t panel) const {
-  const std::int64_t blocks = depth_ / kernels::kQuantValues;
-  std::byte* begin = panels_ + panel * kernels::kPanelRows * blocks * kernels::kPanelBytesPerBlock;
-  const std::int64_t cells = PanelRows(panel) * blocks;
-  auto* scales = reinterpret_cast<float*>(begin + cells * kernels::kQuantValues);
-  return {.codes = reinterpret_cast<std::int8_t*>(begin),
-          .scales = scales,
-          .negative_sums = reinterpret_cast<std::int32_t*>(scales + cells),
-          .scaled_sums = scales + 4 * cells};
+  if (has_quant_ && rows_ <= kernels::kPanelRows) {
+    own_panels_.emplace(ctx_, x_, rows_, depth_, panels_);
+  }
 }
 
 // Blocks [begin, end) of all rows of a panel.
 void Product::QuantizeBlocks(std::int64_t panel, std::int64_t begin, std::int64_t end) const {
   const std::int64_t rows = PanelRows(panel);
-  kernels::QuantPanel out = PanelAt(panel);
-  out.codes += begin * rows * kernels::kQuantValues;
-  out.scales += begin * rows;
-  out.negative_sums += 3 * begin * rows;
-  out.scaled_sums += 3 * begin * rows;
+  const kernels::QuantPanel out = PanelFrom(PanelAt(panel), rows, begin);
   ctx_.table->quantize(
       {.x = x_ + panel * kernels::kPanelRows * depth_ + begin * kernels::kQuantValues,
        .x_stride = depth_,
@@ -151,19 +136,18 @@ void Product::Quantize() const {
   });
 }
 
-void Product::RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end) const {
-  const Packed& weight = job.weight->packed();
+void Product::RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end,
+                       int thread_idx) const {
+  const std::int64_t stride = job.weight->out_features();
+  if (own_panels_) {
+    const kernels::QuantPanel x = own_panels_->Get(thread_idx);
+    MultiplyPanel(job, {x, rows_, job.out.f32() + begin, stride}, begin, end);
+    return;
+  }
   for (std::int64_t panel = 0; panel * kernels::kPanelRows < rows_; ++panel) {
-    weight.quant.matmul(
-        {.x = PanelAt(panel),
-         .rows = PanelRows(panel),
-         .blocks = depth_ / kernels::kQuantValues,
-         .tiles = weight.data + begin / weight.quant.tile_outputs * weight.tile_bytes(),
-         .outputs = end - begin,
-         .out = job.out.f32() + panel * kernels::kPanelRows * weight.out_features + begin,
-         .out_stride = weight.out_features,
-         .bias = job.bias.empty() ? nullptr : job.bias.f32() + begin,
-         .accumulate = job.accumulate});
+    const kernels::QuantPanel x = PanelAt(panel);
+    float* out = job.out.f32() + panel * kernels::kPanelRows * stride + begin;
+    MultiplyPanel(job, {x, PanelRows(panel), out, stride}, begin, end);
   }
 }
 
@@ -205,7 +189,7 @@ void Product::RunTask(std::int64_t task, int thread_idx) const {
   const std::int64_t end = std::min(begin + TaskOutputs(*job), weight.out_features);
   switch (weight.path) {
     case Packed::Path::kQuant:
-      return RunQuant(*job, begin, end);
+      return RunQuant(*job, begin, end, thread_idx);
     case Packed::Path::kFloat:
       return RunFloat(*job, begin, end, weight.data + begin * weight.row_bytes());
     case Packed::Path::kExpand:
@@ -214,17 +198,48 @@ void Product::RunTask(std::int64_t task, int thread_idx) const {
 }
 
 void Product::Run() {
-  if (has_quant_) Quantize();
+  if (has_quant_ && !own_panels_) Quantize();
   ctx_.pool->ForEach(num_tasks_,
                      [&](std::int64_t task, int thread_idx) { RunTask(task, thread_idx); });
+}
+
+void CheckJobs(ConstTensorView x, std::span<const LinearJob> jobs) {
+  QUIRE_CHECK(x.shape().rank() == 2);
+  for (const LinearJob& job : jobs) {
+    QUIRE_CHECK(job.weight->in_features() == x.dim(1));
+    QUIRE_CHECK(job.out.dim(0) == x.dim(0) && job.out.dim(1) == job.weight->out_features());
+    QUIRE_CHECK(job.bias.empty() || job.bias.shape().num_values() == job.weight->out_features());
+  }
+}
+
+// Each thread quantizes panels of rows of its own and multiplies them by all weights.
+void RunByPanels(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs) {
+  const std::int64_t rows = x.dim(0), depth = x.dim(1);
+  const PanelCut cut = CutPanels(rows, ctx.pool->num_threads());
+  const std::int64_t bytes = PanelBytes(cut.panel_rows, depth);
+  std::byte* memory = ctx.scratch->Get(static_cast<std::size_t>(ctx.pool->num_threads() * bytes));
+  ctx.pool->ForEach(cut.num_panels, [&](std::int64_t panel_idx, int thread_idx) {
+    const std::int64_t first = panel_idx * cut.panel_rows;
+    const std::int64_t count = std::min(cut.panel_rows, rows - first);
+    const kernels::QuantPanel panel = PanelIn(memory + thread_idx * bytes, count, depth);
+    QuantizeRows(*ctx.table, x.f32() + first * depth, count, depth, panel);
+    for (const LinearJob& job : jobs) {
+      const std::int64_t outputs = job.weight->out_features();
+      MultiplyPanel(job, {panel, count, job.out.f32() + first * outputs, outputs}, 0, outputs);
+    }
+  });
 }
 
 }  // namespace
 
 void Linear(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs) {
-  QUIRE_CHECK(x.shape().rank() == 2);
+  CheckJobs(x, jobs);
   if (x.dim(0) == 0) return;
-  Product(ctx, x, jobs).Run();
+  if (CanRunByPanels(jobs, x.dim(0), ctx.pool->num_threads())) {
+    RunByPanels(ctx, x, jobs);
+  } else {
+    Product(ctx, x, jobs).Run();
+  }
 }
 
 void Embed(OpContext& ctx, ConstTensorView table, std::span<const std::int32_t> ids,

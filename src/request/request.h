@@ -27,6 +27,13 @@ enum class RequestStatus {
   kFinished,
 };
 
+// Where a request with a constraint stands in its reasoning.
+enum class ReasoningStage {
+  kOver,      // or it has none
+  kMayBegin,  // with its marker, as the first that is generated
+  kInside,
+};
+
 enum class FinishReason { kStop, kLength, kAbort, kError };
 const char* ToString(FinishReason reason);
 
@@ -53,15 +60,17 @@ struct EngineRequest {
   SamplingParams sampling;  // normalized and valid
   // Made from sampling.structured_outputs; null: any text.
   std::shared_ptr<const CompiledGrammar> grammar;
-  std::vector<TokenId> eos_token_ids;  // of the model and its generation config
-  int max_tokens = 0;                  // resolved: how many may be generated
-  std::uint64_t seed = 0;              // resolved
-  int priority = 0;                    // lower goes first, policy `priority` only
-  std::string cache_salt;              // part of the first block's hash
+  ReasoningStage reasoning = ReasoningStage::kOver;  // after the prompt
+  std::vector<TokenId> eos_token_ids;                // of the model and its generation config
+  int max_tokens = 0;                                // resolved: how many may be generated
+  std::uint64_t seed = 0;                            // resolved
+  int priority = 0;                                  // lower goes first, policy `priority` only
+  std::string cache_salt;                            // part of the first block's hash
   // Requests of one family (answers to one prompt, beams of one search) share KV blocks also where
   // the prefix cache is off; named after one of them. Invalid: none.
   RequestId family;
   std::chrono::steady_clock::time_point arrival{};
+  std::string warning;  // for RequestOutput
 };
 
 // What one step brought to one request.
@@ -106,6 +115,7 @@ struct RequestOutput {
   std::vector<CompletionOutput> outputs;
   bool is_finished = false;
   Status error;
+  std::string warning;  // what the caller should know though the request goes on; mostly empty
   int num_cached_tokens = 0;
   RequestTimes times;
 };

@@ -1,12 +1,24 @@
 // What a request asks of the shape of its answer.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace quire {
 
 enum class ConstraintKind { kJson, kJsonObject, kRegex, kChoice, kGrammar, kStructuralTag };
+
+// What stands around the reasoning of a model before its answer.
+struct ReasoningMarkers {
+  std::string begin;  // empty: none is written
+  std::string end;
+  // Whether an answer without `begin`, after a prompt that has neither opened nor closed the
+  // reasoning, is reasoning until `end`.
+  bool begins_unmarked = false;
+
+  friend bool operator==(const ReasoningMarkers&, const ReasoningMarkers&) = default;
+};
 
 // vLLM's StructuredOutputsParams: one constraint and how it is read.
 struct StructuredOutputParams {
@@ -16,6 +28,8 @@ struct StructuredOutputParams {
   bool disable_any_whitespace = false;
   bool disable_additional_properties = false;
   std::string whitespace_pattern;  // empty: the backend's own
+  // Reasoning may go before; the constraint holds for what comes after it.
+  std::optional<ReasoningMarkers> reasoning;
 
   friend bool operator==(const StructuredOutputParams&, const StructuredOutputParams&) = default;
 };

@@ -29,6 +29,18 @@ std::string KvDtypeName(DType dtype) {
   return dtype == DType::kF16 ? "float16" : "bfloat16";
 }
 
+ForwardCost CostOf(const ModelConfig& config) {
+  const auto layers = static_cast<double>(config.num_layers);
+  const auto hidden = static_cast<double>(config.hidden_size);
+  const auto queries = static_cast<double>(config.num_heads * config.head_dim);
+  const auto keys = static_cast<double>(config.num_kv_heads * config.head_dim);
+  const double attention = hidden * (2 * queries + 2 * keys);
+  const double mlp = 3 * hidden * static_cast<double>(config.intermediate_size);
+  return {.per_token = layers * (attention + mlp),
+          .per_logits_row = hidden * static_cast<double>(config.vocab_size),
+          .per_pair = layers * 2 * queries};
+}
+
 ModelFacts CollectFacts(const EngineConfig& config, const Checkpoint& checkpoint,
                         const Model& model) {
   ModelFacts facts;
@@ -40,7 +52,14 @@ ModelFacts CollectFacts(const EngineConfig& config, const Checkpoint& checkpoint
   facts.generation_config = checkpoint.generation_config();
   facts.kv_spec = model.kv_spec();
   facts.weight_bytes = model.weight_bytes();
+  facts.cost = CostOf(model.config());
   return facts;
+}
+
+LogprobsKind KindOf(LogprobsMode mode) {
+  return {.is_processed =
+              mode == LogprobsMode::kProcessedLogprobs || mode == LogprobsMode::kProcessedLogits,
+          .is_logits = mode == LogprobsMode::kRawLogits || mode == LogprobsMode::kProcessedLogits};
 }
 
 // More threads than this a processor only stand in each other's way.
@@ -85,7 +104,8 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   state->facts.kv_element_bytes = state->kv_dtype == DType::kF32 ? 4 : 2;
   state->facts.num_threads = state->pool->num_threads();
   state->facts.isa = std::string(kernels::ToString(isa));
-  state->sampler = std::make_unique<Sampler>(static_cast<std::int32_t>(state->facts.vocab_size));
+  state->sampler = std::make_unique<Sampler>(static_cast<std::int32_t>(state->facts.vocab_size),
+                                             KindOf(config.model.logprobs_mode));
   return std::unique_ptr<ModelRunner>(new ModelRunner(std::move(state)));
 }
 

@@ -38,6 +38,7 @@ Status ModelRunner::InitKvCache(const KvCachePlan& plan) {
                      .max_requests = plan.max_requests,
                      .vocab_size = state.facts.vocab_size}));
   state.kv_plan = plan;
+  state.wanted_rows.reserve(static_cast<std::size_t>(plan.max_rows));
   return state.AllocateLogits(std::min(plan.max_rows, std::max(plan.max_requests, kMinLogitRows)));
 }
 
@@ -59,11 +60,13 @@ Status ModelRunner::Execute(const StepPlan& plan, StepResult& out) {
   QUIRE_RETURN_IF_ERROR(state.batch->Apply(plan));
   PrepareResult(plan, out);
   if (plan.rows.empty()) return {};
+  state.ListWantedRows(plan);
   const ConstTensorView hidden =
       state.model->Forward(state.ctx, {.token_ids = state.batch->token_ids(),
                                        .positions = state.batch->positions(),
                                        .groups = state.batch->attention(),
-                                       .pages = state.pages.layers()});
+                                       .pages = state.pages.layers(),
+                                       .wanted_rows = state.wanted_rows});
   state.ScorePrompts(plan, hidden, out);
   return state.SampleRows(plan, hidden, out);
 }
@@ -79,6 +82,18 @@ Status ModelRunner::State::AllocateLogits(std::int32_t max_rows) {
   hidden_rows.reserve(rows);
   sources.reserve(rows);
   return {};
+}
+
+void ModelRunner::State::ListWantedRows(const StepPlan& plan) {
+  wanted_rows.clear();
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    const ScheduledRow& row = plan.rows[i];
+    const std::int32_t end = batch->q_start()[i + 1];
+    std::int32_t first = end;
+    if (row.samples) first = end - 1 - static_cast<std::int32_t>(row.draft_tokens.size());
+    if (batch->request(i).sampling.prompt_logprobs) first = batch->q_start()[i];
+    for (std::int32_t r = first; r < end; ++r) wanted_rows.push_back(r);
+  }
 }
 
 TensorView ModelRunner::State::ComputeLogits(ConstTensorView hidden,

@@ -38,6 +38,7 @@ struct ModelRunner::State {
   PagedKvCache evaluation_pages;
 
   // Of the step under way, kept for their memory.
+  std::vector<std::int32_t> wanted_rows;  // all whose hidden states are read; rising
   std::vector<std::int32_t> hidden_rows;  // rising
   std::vector<std::size_t> sources;       // the plan's row of each sampling row
   std::vector<SamplingRow> sampling_rows;
@@ -47,6 +48,8 @@ struct ModelRunner::State {
 
   // Logits of these rows of `hidden`, at most max_logit_rows; valid until the next call.
   TensorView ComputeLogits(ConstTensorView hidden, std::span<const std::int32_t> rows);
+
+  void ListWantedRows(const StepPlan& plan);
 
   // Draws the tokens of all requests that sample, in groups whose logits fit the buffer.
   Status SampleRows(const StepPlan& plan, ConstTensorView hidden, StepResult& out);

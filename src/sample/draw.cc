@@ -218,6 +218,7 @@ TokenId DrawToken(const kernels::CpuTable& table, const SamplingParams& params, 
   ToProbabilities(table, params.temperature, max, logits);
   const bool is_whole = params.min_p <= 0.0 && params.top_p >= 1.0 && params.typical_p >= 1.0 &&
                         TopKOf(params, logits.size()) == 0;
+  scratch.kept.clear();
   if (is_whole) return DrawFromAll(logits, uniform, scratch.block_sums);
   KeepBest(params, logits[static_cast<std::size_t>(best)], logits, scratch);
   if (params.typical_p < 1.0) KeepTypical(params.typical_p, scratch);

@@ -28,7 +28,7 @@ struct RankedCandidate {
 struct DrawScratch {
   explicit DrawScratch(std::int32_t vocab_size);
 
-  std::vector<Candidate> kept;          // by token
+  std::vector<Candidate> kept;          // by token; those that the cuts left, none without cuts
   std::vector<RankedCandidate> ranked;  // the same in no order, for selection
   std::vector<double> block_sums;
 };

@@ -75,10 +75,9 @@ void AppendAll(std::span<const float> logits, float log_sum, std::vector<TokenLo
 
 }  // namespace
 
-void FillLogprobs(const kernels::CpuTable& table, std::span<const float> logits, TokenId token,
-                  int count, std::span<const TokenId> extra, PositionLogprobs& out) {
+void FillLogprobs(std::span<const float> logits, float log_sum, TokenId token, int count,
+                  std::span<const TokenId> extra, PositionLogprobs& out) {
   out.entries.clear();
-  const float log_sum = ops::LogSumExp(table, logits);
   Append(logits, log_sum, token, out.entries);
   if (count == kAllLogprobs) {
     AppendAll(logits, log_sum, out.entries);
@@ -91,7 +90,7 @@ void FillLogprobs(const kernels::CpuTable& table, std::span<const float> logits,
 PositionLogprobs LogprobsOf(const kernels::CpuTable& table, std::span<const float> logits,
                             TokenId token, int count, std::span<const TokenId> extra) {
   PositionLogprobs position;
-  FillLogprobs(table, logits, token, count, extra, position);
+  FillLogprobs(logits, ops::LogSumExp(table, logits), token, count, extra, position);
   return position;
 }
 

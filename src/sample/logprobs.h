@@ -7,8 +7,9 @@
 
 namespace quire {
 
-// LogprobsOf into a buffer that is used again.
-void FillLogprobs(const kernels::CpuTable& table, std::span<const float> logits, TokenId token,
-                  int count, std::span<const TokenId> extra, PositionLogprobs& out);
+// LogprobsOf into a buffer that is used again, of logits whose LogSumExp is `log_sum`; with 0 it is
+// the logits themselves.
+void FillLogprobs(std::span<const float> logits, float log_sum, TokenId token, int count,
+                  std::span<const TokenId> extra, PositionLogprobs& out);
 
 }  // namespace quire

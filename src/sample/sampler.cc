@@ -29,24 +29,42 @@ std::optional<std::size_t> FindUnusable(std::span<const float> logits) {
   return static_cast<std::size_t>(first - logits.begin());
 }
 
+// What the draw made of edited logits: divided by the temperature, those of tokens that were cut
+// off -inf. `kept` is by token, empty where nothing was cut.
+void ApplyDraw(double temperature, std::span<const Candidate> kept, std::span<float> logits) {
+  const auto divisor = static_cast<float>(std::max(temperature, kGreedyTemperature));
+  std::size_t next = 0;
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    if (kept.empty()) {
+      logits[id] /= divisor;
+    } else if (next < kept.size() && static_cast<std::size_t>(kept[next].token) == id) {
+      logits[id] /= divisor;
+      ++next;
+    } else {
+      logits[id] = -std::numeric_limits<float>::infinity();
+    }
+  }
+}
+
 }  // namespace
 
 struct Sampler::Scratch {
   explicit Scratch(std::int32_t vocab_size) : edit(vocab_size), draw(vocab_size) {
-    raw.reserve(static_cast<std::size_t>(vocab_size));
+    shown.reserve(static_cast<std::size_t>(vocab_size));
   }
 
   EditScratch edit;
   DrawScratch draw;
-  std::vector<float> raw;  // logits before any change but the grammar's
+  std::vector<float> shown;  // logits that the logprobs are of
 };
 
-Sampler::Sampler(std::int32_t vocab_size) : vocab_size_(vocab_size) {}
+Sampler::Sampler(std::int32_t vocab_size, LogprobsKind logprobs)
+    : vocab_size_(vocab_size), logprobs_(logprobs) {}
 
 Sampler::~Sampler() = default;
 
 void Sampler::SampleRow(const kernels::CpuTable& table, const SamplingRow& row,
-                        std::span<float> logits, Scratch& scratch, SampledToken& out) {
+                        std::span<float> logits, Scratch& scratch, SampledToken& out) const {
   out.token = -1;
   out.logprobs.entries.clear();
   out.error = {};
@@ -57,8 +75,10 @@ void Sampler::SampleRow(const kernels::CpuTable& table, const SamplingRow& row,
   MaskByGrammar(row.grammar_mask, logits);
   const SamplingParams& params = *row.params;
   const bool wants_logprobs = params.logprobs || !params.logprob_token_ids.empty();
-  if (wants_logprobs) scratch.raw.assign(logits.begin(), logits.end());
+  const auto show = [&] { scratch.shown.assign(logits.begin(), logits.end()); };
+  if (wants_logprobs && !logprobs_.is_processed) show();
   EditLogits(row, logits, scratch.edit);
+  if (wants_logprobs && logprobs_.is_processed) show();
 
   out.token = ops::ArgMax(table, logits);
   if (logits[static_cast<std::size_t>(out.token)] == -std::numeric_limits<float>::infinity()) {
@@ -74,10 +94,13 @@ void Sampler::SampleRow(const kernels::CpuTable& table, const SamplingRow& row,
     const double uniform = UniformDraw(row.seed, row.output.size(), kTokenDraw);
     out.token = DrawToken(table, params, uniform, out.token, logits, scratch.draw);
   }
-  if (wants_logprobs) {
-    FillLogprobs(table, scratch.raw, out.token, params.logprobs.value_or(0),
-                 params.logprob_token_ids, out.logprobs);
+  if (!wants_logprobs) return;
+  if (logprobs_.is_processed && !params.is_greedy()) {
+    ApplyDraw(params.temperature, scratch.draw.kept, scratch.shown);
   }
+  const float log_sum = logprobs_.is_logits ? 0.0F : ops::LogSumExp(table, scratch.shown);
+  FillLogprobs(scratch.shown, log_sum, out.token, params.logprobs.value_or(0),
+               params.logprob_token_ids, out.logprobs);
 }
 
 void Sampler::Sample(ops::OpContext& ctx, TensorView logits, std::span<const SamplingRow> rows,

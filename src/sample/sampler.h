@@ -23,16 +23,24 @@ struct SamplingRow {
   std::span<const std::uint32_t> grammar_mask = {};  // a bit a token, empty: unconstrained
 };
 
+// What a sampled token's logprobs tell.
+struct LogprobsKind {
+  // Of the logits as the token was drawn from them: edited, over the temperature and without the
+  // tokens that were cut off; else of those before any change but the grammar's mask.
+  bool is_processed = false;
+  bool is_logits = false;  // those logits themselves in place of their log-probabilities
+};
+
 struct SampledToken {
   TokenId token = -1;
-  PositionLogprobs logprobs;  // raw ones, of the logits before any change but the grammar's mask
-  Status error;               // no token is left, or a logit is NaN or +infinity
+  PositionLogprobs logprobs;
+  Status error;  // no token is left, or a logit is NaN or +infinity
 };
 
 // Stateless but for scratch memory. One thread at a time.
 class Sampler {
  public:
-  explicit Sampler(std::int32_t vocab_size);
+  explicit Sampler(std::int32_t vocab_size, LogprobsKind logprobs = {});
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
@@ -47,11 +55,12 @@ class Sampler {
 
  private:
   struct Scratch;
-  static void SampleRow(const kernels::CpuTable& table, const SamplingRow& row,
-                        std::span<float> logits, Scratch& scratch, SampledToken& out);
+  void SampleRow(const kernels::CpuTable& table, const SamplingRow& row, std::span<float> logits,
+                 Scratch& scratch, SampledToken& out) const;
 
   std::vector<Scratch> scratch_;  // one a thread
   std::int32_t vocab_size_;
+  LogprobsKind logprobs_;
 };
 
 // The logprobs of `token` after a position with these raw logits: `token` first, then the `count`

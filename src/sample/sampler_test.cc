@@ -27,8 +27,8 @@ struct TestRow {
 // A sampler with so many threads.
 class Bench {
  public:
-  Bench(int vocab_size, int num_threads)
-      : pool_({.num_threads = num_threads, .pin = false}), sampler_(vocab_size) {}
+  Bench(int vocab_size, int num_threads, LogprobsKind logprobs = {})
+      : pool_({.num_threads = num_threads, .pin = false}), sampler_(vocab_size, logprobs) {}
 
   std::vector<SampledToken> Sample(const std::vector<TestRow>& rows) {
     std::vector<float> logits;
@@ -275,6 +275,39 @@ TEST(Sampler, LogprobsAreOfTheLogitsBeforeAllButTheGrammar) {
   EXPECT_EQ(entries[0].rank, 3);
   EXPECT_NEAR(entries[1].logprob, 3.0 - log_sum, 1e-6);
   EXPECT_EQ(entries[4].logprob, kMaskedLogit);
+}
+
+TEST(Sampler, LogprobsMayBeOfTheLogitsThatTheTokenWasDrawnFrom) {
+  TestRow row;
+  row.logits = {1, 2, 3, 4};
+  row.params.temperature = 0.5;
+  row.params.top_k = 2;
+  row.params.logprobs = 4;
+  row.params.logit_bias = {{0, 2.5F}};  // 3.5, 2, 3, 4: tokens 3 and 0 are left
+  const auto entry = [](const SampledToken& sampled, TokenId token) {
+    for (const TokenLogprob& one : sampled.logprobs.entries) {
+      if (one.token == token) return one.logprob;
+    }
+    return kMaskedLogit;
+  };
+  const SampledToken logits =
+      Bench(4, 1, {.is_processed = true, .is_logits = true}).Sample({row})[0];
+  EXPECT_FLOAT_EQ(entry(logits, 3), 8.0F);
+  EXPECT_FLOAT_EQ(entry(logits, 0), 7.0F);
+  EXPECT_EQ(entry(logits, 2), kMaskedLogit);
+  const SampledToken logprobs = Bench(4, 1, {.is_processed = true}).Sample({row})[0];
+  EXPECT_NEAR(entry(logprobs, 3), -std::log1p(std::exp(-1.0)), 1e-6);
+  EXPECT_EQ(logprobs.token, logits.token);
+  row.params.top_k = 0;
+  const SampledToken whole =
+      Bench(4, 1, {.is_processed = true, .is_logits = true}).Sample({row})[0];
+  EXPECT_FLOAT_EQ(entry(whole, 1), 4.0F);
+  row.params.temperature = 0.0;
+  const SampledToken best = Bench(4, 1, {.is_processed = true, .is_logits = true}).Sample({row})[0];
+  EXPECT_FLOAT_EQ(entry(best, 0), 3.5F) << "greedy: edited, and nothing else";
+  const SampledToken raw = Bench(4, 1, {.is_logits = true}).Sample({row})[0];
+  EXPECT_FLOAT_EQ(entry(raw, 0), 1.0F);
+  EXPECT_EQ(raw.logprobs.entries[0].token, 3);
 }
 
 TEST(Sampler, TheGrammarBindsSampledTokensToo) {

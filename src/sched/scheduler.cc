@@ -203,6 +203,7 @@ SchedulerStats Scheduler::stats() const {
   SchedulerStats stats = counters_;
   stats.num_running = static_cast<std::int64_t>(running_.size());
   stats.num_waiting = static_cast<std::int64_t>(waiting_.size());
+  stats.num_set_aside = std::min<std::int64_t>(num_set_aside_, stats.num_waiting);
   stats.num_used_blocks = kv_->pool().num_used();
   stats.num_total_blocks = kv_->pool().num_total();
   const auto num_groups = std::min<std::int32_t>(kv_->num_groups(), SchedulerStats::kMaxGroups);

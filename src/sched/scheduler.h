@@ -52,6 +52,7 @@ struct SchedulerStats {
 
   std::int64_t num_running = 0;
   std::int64_t num_waiting = 0;
+  std::int64_t num_set_aside = 0;  // of those, passed over because enough prompts are in prefill
   std::int64_t num_used_blocks = 0;
   std::int64_t num_total_blocks = 0;  // without the null block
   std::array<std::int64_t, kMaxGroups> num_used_by_group{};
@@ -164,6 +165,7 @@ class Scheduler {
   void UpdateRow(const ScheduledRow& row, const RowResult* result, RequestState& state);
   void TakeTokens(const ScheduledRow& row, const RowResult& result, RequestState& state);
   void KeepDrafts(const RowResult& result, RequestState& state);
+  Status CauseOf(const Status& error, const RequestState& state) const;
   void CheckConstraint(const RequestState& state, std::optional<Stop>& stop) const;
   void FailRow(const ScheduledRow& row, const Status& error, RequestState& state);
   EngineCoreOutput& AddOutput(const RequestState& state);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/status.h"
 #include "request/request.h"
 #include "step/plan.h"
 
@@ -27,6 +28,9 @@ class TokenConstraint {
   // Tokens to which there is no alternative, at most `max_tokens`, in the order they must come.
   // They are scheduled as drafts, which are always right.
   virtual void Foresee(RequestId id, int max_tokens, std::vector<TokenId>& tokens) = 0;
+  // Why the constraint itself came to an end, where a request's row has an empty mask or its token
+  // was refused; ok: it has not.
+  virtual Status FailureOf(RequestId id) const = 0;
   // Gives each row that samples for a constrained request its mask, one more for each draft.
   virtual void FillMasks(StepPlan& plan) = 0;
 };

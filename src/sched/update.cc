@@ -49,7 +49,7 @@ void Scheduler::UpdateRow(const ScheduledRow& row, const RowResult* result, Requ
   if (result == nullptr) {
     return FailRow(row, Internal("the worker gave no result for this request"), state);
   }
-  if (!result->error.ok()) return FailRow(row, result->error, state);
+  if (!result->error.ok()) return FailRow(row, CauseOf(result->error, state), state);
   if (state.is_aborted) {
     End(state);
     ended_.push_back(state.request.id);
@@ -93,7 +93,8 @@ void Scheduler::TakeTokens(const ScheduledRow& row, const RowResult& result, Req
   if (!stop) return KeepDrafts(result, state);
   output.finish_reason = stop->reason;
   if (stop->reason == FinishReason::kError) {
-    output.error = Internal("structured_outputs: the worker gave a token that is not allowed");
+    output.error =
+        CauseOf(Internal("structured_outputs: the worker gave a token that is not allowed"), state);
   }
   output.stop_reason = std::move(stop->stop_reason);
   End(state);
@@ -109,6 +110,13 @@ void Scheduler::CheckConstraint(const RequestState& state, std::optional<Stop>& 
       config_.constraint->Accept(state.request.id, state.tokens.back(), may_end);
   if (verdict == Verdict::kEnds) stop = Stop{FinishReason::kStop, {}};
   if (verdict == Verdict::kRefused) stop = Stop{FinishReason::kError, {}};
+}
+
+// `error`, or what brought the constraint to it.
+Status Scheduler::CauseOf(const Status& error, const RequestState& state) const {
+  const Status failure =
+      state.is_constrained() ? config_.constraint->FailureOf(state.request.id) : Status();
+  return failure.ok() ? error : failure;
 }
 
 // A step gives one token more than its drafts, so as many are kept as can still be used.

@@ -103,7 +103,7 @@ std::unique_ptr<AnswerParser> MakeAnswerParser(const AnswerParserOptions& option
                                                                   .prompt_end = options.prompt_end,
                                                                   .id_seed = options.id_seed});
   }
-  if (tools != nullptr) return After(options, tools->make(options.id_seed));
+  if (tools != nullptr) return After(options, tools->make(options.id_seed, options.types));
   if (reasoning != nullptr) return reasoning->make(options.prompt_end);
   return std::make_unique<PlainParser>();
 }

@@ -47,8 +47,12 @@ class AnswerParser {
 
   // The answer is over: appends what was held back. Called once, after the last Feed.
   virtual void Finish(std::vector<AnswerEvent>& out) = 0;
+
+  // Whether the text that comes next is reasoning, unless it is a marker.
+  virtual bool in_reasoning() const { return false; }
 };
 
+class ParameterTypes;    // server/tool_parsers/parameter_types.h
 struct ReasoningFormat;  // server/reasoning_parser.h
 struct ToolFormat;       // server/tool_parser.h
 
@@ -58,7 +62,8 @@ struct AnswerParserOptions {
   // The end of the rendered prompt (a few hundred bytes are enough), which may have opened the
   // reasoning or closed it already.
   std::string_view prompt_end;
-  std::uint64_t id_seed = 0;  // random; the ids of calls are made of it
+  std::uint64_t id_seed = 0;              // random; the ids of calls are made of it
+  const ParameterTypes* types = nullptr;  // of the functions; outlives the parser. Null: unknown
 };
 
 // A parser for one answer. Tool calls are looked for in the content only, never in the reasoning.

@@ -86,6 +86,16 @@ const std::vector<std::string>& Samples() {
       "functools[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
       "<tool_calls>[\n{\"name\": \"f\", \"arguments\": {\"a\": 1}},\n{\"name\": \"g\", "
       "\"arguments\": {\"a\": 2}}\n]</tool_calls>",
+      "I look.\n<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n<parameter=s>\nx\ny\n\n"
+      "</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=g>\n</function>\n</"
+      "tool_call>",
+      "<function=f><parameter=a>no end<parameter=b>{\"k\": [1]}</function> tail <function=>",
+      "<tool_call><function=f><parameter=a>\n</parameter junk</tool_call>",
+      "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n<arg_key>s</arg_key>"
+      "<arg_value> \"q\" </arg_value></tool_call>\n<tool_call>g</tool_call>\n",
+      "<tool_call>no name <arg_key>a</arg_key><tool_call>f<arg_key>a<arg_value>",
+      "<tool_call>f\n<arg_key>a</arg_key>junk<arg_value>1</arg_value></tool_call>",
+      "<tool_call>f\n<arg_key>a</arg_key><arg_value>unterminated </arg_val",
       std::string(kWithNul, sizeof kWithNul - 1),
   };
   return samples;
@@ -99,7 +109,8 @@ struct Maker {
 std::vector<Maker> AllParsers() {
   std::vector<Maker> makers;
   for (const ToolFormat& format : ToolFormats()) {
-    makers.push_back({"tools " + std::string(format.name), [&format] { return format.make(7); }});
+    makers.push_back(
+        {"tools " + std::string(format.name), [&format] { return format.make(7, nullptr); }});
   }
   for (const ReasoningFormat& format : ReasoningFormats()) {
     makers.push_back(
@@ -195,9 +206,9 @@ TEST(AnswerParser, LosesNothingOfTextWithoutCalls) {
   for (const ToolFormat& format : ToolFormats()) {
     for (const std::string text :
          {"Hello, world. {not} [a] call", "  spaces around \n", "<tool_cal", "{\"name\": \"Bob\"}",
-          "<tool_call>oops</tool_call>", "[TOOL_CALLS]oops", "[f(x)", "{\"name\": \"f\", \"para",
+          "<tool_call>oops!</tool_call>", "[TOOL_CALLS]oops", "[f(x)", "{\"name\": \"f\", \"para",
           "[ TOOL_CALLS ] <|python_tag", "functool"}) {
-      const JoinedAnswer answer = ParseWhole(*format.make(1), text);
+      const JoinedAnswer answer = ParseWhole(*format.make(1, nullptr), text);
       EXPECT_EQ(answer.content, text) << format.name;
       EXPECT_TRUE(answer.calls.empty()) << format.name;
     }
@@ -247,7 +258,7 @@ TEST(AnswerParser, TakesTimeLinearInTheText) {
   const auto start = std::chrono::steady_clock::now();
   for (const ToolFormat& format : ToolFormats()) {
     for (const std::string* text : {&nested, &opened}) {
-      const auto parser = format.make(1);
+      const auto parser = format.make(1, nullptr);
       std::vector<AnswerEvent> events;
       for (std::size_t at = 0; at < text->size(); at += 4) {
         parser->Feed(std::string_view(*text).substr(at, 4), events);

@@ -13,6 +13,7 @@
 #include "server/common_request.h"
 #include "server/messages_request.h"
 #include "server/prompt_run.h"
+#include "server/render.h"
 
 namespace quire {
 namespace {
@@ -32,61 +33,111 @@ Status SetSampling(const MessagesRequest& request, SamplingParams& sampling) {
   return {};
 }
 
-}  // namespace
-
-Status HandleMessages(ApiCall call, Json body) {
+// A request that has been read, and what the engine is to do.
+struct Messages {
   MessagesRequest request;
-  QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
+  ChatTask task;
+  bool is_stream = false;
+};
+
+// The names that a client of this dialect knows.
+void AddNames(const AnthropicChat& chat, FieldNames& names) {
+  for (std::size_t i = 0; i < chat.origins.size(); ++i) {
+    names.Add(StrCat("messages[", i, "]"), chat.origins[i]);
+  }
+  names.Add("prompt", "messages");
+  names.Add("stop", "stop_sequences");
+  names.Add("response_format.json_schema", "output_config.format");
+  names.Add("response_format", "output_config.format");
+  names.AddOfTools(".function.parameters", ".input_schema");
+  names.AddOfTools(".function", "");
+}
+
+// Says so where the model cannot reason as it is asked to.
+void WarnOfThinking(ApiCall& call, const Json& thinking) {
+  const Json* type = thinking.Find("type");
+  const bool is_wanted = type != nullptr && type->is_string() && type->string() != "disabled";
+  if (!is_wanted || call.state.reasoning != nullptr) return;
+  if (call.state.templates.source().find("enable_thinking") != std::string_view::npos) return;
+  Warn(call, "fields without effect here: thinking");
+}
+
+Status CheckMessages(ApiCall& call, Messages& messages) {
+  MessagesRequest& request = messages.request;
+  ChatTask& task = messages.task;
   SamplingParams sampling = call.engine->sampling_defaults();
   QUIRE_RETURN_IF_ERROR(SetSampling(request, sampling));
+  WarnOfThinking(call, request.chat.thinking.value);
   QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadAnthropicChat(request.chat));
-
+  AddNames(chat, task.job.names);
   CommonFields common;
   common.model = request.chat.model;
   common.stream = request.stream;
   common.cache_salt = request.cache_salt;
   common.constraint.response_format.value = std::move(chat.response_format);
-  QUIRE_ASSIGN_OR_RETURN(const Delivery delivery, ReadCommon(call, common, sampling));
-  ChatJob job;
-  QUIRE_ASSIGN_OR_RETURN(job.tools, PlanTools(call.state, chat.prompt.tools, chat.tool_choice,
-                                              chat.is_parallel, sampling));
-  if (NeedsSpecialTokens(call.state, job.tools)) sampling.skip_special_tokens = false;
-  if (!job.tools.shows_tools) chat.prompt.tools = Json();
-  job.head = MakeReplyHead(call, "msg_", std::nullopt);
+  QUIRE_ASSIGN_OR_RETURN(const Delivery delivery,
+                         ReadCommon(call, common, sampling, task.job.names));
+  messages.is_stream = delivery.is_stream;
+  task.job.is_stream = delivery.is_stream;
+  const ToolFields tools{chat.prompt.tools, chat.tool_choice, chat.is_parallel};
+  QUIRE_ASSIGN_OR_RETURN(task.job.tools, PlanTools(call, tools, sampling, task.job.names));
+  if (NeedsSpecialTokens(call.state, task.job.tools)) sampling.skip_special_tokens = false;
+  if (!task.job.tools.shows_tools) chat.prompt.tools = Json();
+  task.prompt = std::move(chat.prompt);
+  task.input = InputOf(common, sampling);
+  return {};
+}
 
+Status ReadMessages(ApiCall& call, Json& body, Messages& messages) {
+  QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, messages.request));
+  QUIRE_RETURN_IF_ERROR(messages.task.job.names.Translate(CheckMessages(call, messages)));
+  messages.task.job.head = MakeReplyHead(call, "msg_", std::nullopt);
+  return {};
+}
+
+}  // namespace
+
+Status HandleMessages(ApiCall call, Json body) {
+  Messages messages;
+  QUIRE_RETURN_IF_ERROR(ReadMessages(call, body, messages));
+  ChatJob& job = messages.task.job;
   std::vector<PromptInput> inputs;
-  inputs.push_back(ChatInput(call.state, std::move(chat.prompt), job, InputOf(common, sampling)));
+  inputs.push_back(ChatInput(call.state, messages.task));
   const std::string id = job.head.id;
   const std::shared_ptr<HttpReply> reply = call.reply;
   const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
   PromptRun::Start(place, id, std::move(inputs),
-                   MakeAnthropicListener(std::move(call), std::move(job), delivery.is_stream));
+                   MakeAnthropicListener(std::move(call), std::move(job), messages.is_stream));
   return {};
+}
+
+Status HandleMessagesRender(ApiCall call, Json body) {
+  Messages messages;
+  QUIRE_RETURN_IF_ERROR(ReadMessages(call, body, messages));
+  return RenderChat(std::move(call), std::move(messages.task), AnthropicErrorResponse);
 }
 
 Status HandleCountTokens(ApiCall call, Json body) {
   CountTokensRequest request;
   QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
   QUIRE_RETURN_IF_ERROR(CheckModel(call.state, request.model));
-  if (!call.engine->has_tokenizer()) {
-    return InvalidArgument("messages: the model has no tokenizer");
-  }
   QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadAnthropicChat(request));
   const auto prompt = std::make_shared<ChatPrompt>(std::move(chat.prompt));
-  const auto shared = std::make_shared<ApiCall>(std::move(call));
-  const auto count = [shared, prompt]() -> Status {
-    QUIRE_ASSIGN_OR_RETURN(const std::string text,
-                           shared->state.templates.Render(std::move(*prompt)));
-    const auto ids = shared->engine->tokenizer().Encode(text, {.add_special_tokens = false});
-    if (!ids.ok()) return ids.status().With("messages");
-    SendJson(*shared,
-             StrCat(R"({"input_tokens":)", ids->size(),
-                    R"(,"context_management":{"original_input_tokens":)", ids->size(), "}}"));
-    return {};
-  };
-  RunSized(shared->state, shared->request->body.size(), shared->reply, count,
-           AnthropicErrorResponse);
-  return {};
+  FieldNames names;
+  AddNames(chat, names);
+  const std::size_t num_bytes = call.request->body.size();
+  return RunTokenizing(
+      std::move(call), num_bytes,
+      [prompt, names = std::move(names)](ApiCall& self) -> Status {
+        const Result<std::string> text = self.state.templates.Render(std::move(*prompt));
+        if (!text.ok()) return names.Translate(text.status());
+        QUIRE_ASSIGN_OR_RETURN(const auto ids, Tokenize(self, *text, false, "messages"));
+        SendJson(self,
+                 StrCat(R"({"input_tokens":)", ids.size(),
+                        R"(,"context_management":{"original_input_tokens":)", ids.size(), "}}"));
+        return {};
+      },
+      AnthropicErrorResponse);
 }
 
 }  // namespace quire

@@ -8,6 +8,8 @@
 namespace quire {
 
 Status HandleMessages(ApiCall call, Json body);
+// The prompt of such a request, as token ids and text.
+Status HandleMessagesRender(ApiCall call, Json body);
 Status HandleCountTokens(ApiCall call, Json body);
 
 }  // namespace quire

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "server/api_error.h"
+#include "server/field_reader.h"
 
 namespace quire {
 namespace {
@@ -28,18 +29,19 @@ class MessageReader {
  public:
   MessageReader(std::string role, JsonArray& out) : role_(std::move(role)), out_(out) {}
 
-  Status Read(Json& content) {
+  // `name` is the content's in the request.
+  Status Read(Json& content, std::string_view name) {
     if (content.is_string()) {
       out_.push_back(ChatMessage(role_, std::move(content)));
       return {};
     }
     if (!content.is_array()) {
       return InvalidArgument(
-          StrCat("content: must be a string or a list of blocks, got ", content.kind()));
+          StrCat(name, ": must be a string or a list of blocks, got ", content.kind()));
     }
     for (std::size_t i = 0; i < content.array().size(); ++i) {
       const Status status = AddBlock(content.array()[i]);
-      if (!status.ok()) return UnderPath(StrCat("content[", i, "]"), status);
+      if (!status.ok()) return UnderPath(StrCat(name, "[", i, "]"), status);
     }
     Finish();
     return {};
@@ -114,28 +116,30 @@ class MessageReader {
   bool has_results_ = false;
 };
 
-Result<JsonArray> ReadMessages(CountTokensRequest& request) {
+Status ReadMessage(Json& message, JsonArray& out) {
+  const std::string role = TextMember(message, "role");
+  if (role != "user" && role != "assistant" && role != "system") {
+    return InvalidArgument(StrCat("role: must be user or assistant, got ", Printable(role)));
+  }
+  if (message.Find("content") == nullptr) return InvalidArgument("content: is required");
+  return MessageReader(role, out).Read(message["content"], "content");
+}
+
+Result<JsonArray> ReadMessages(CountTokensRequest& request, std::vector<std::string>& origins) {
   JsonArray out;
   if (request.system.is_given()) {
-    const Status status = MessageReader("system", out).Read(request.system.value);
-    if (!status.ok()) return UnderPath("system", status);
+    QUIRE_RETURN_IF_ERROR(MessageReader("system", out).Read(request.system.value, "system"));
+    origins.resize(out.size(), "system");
   }
   Json& messages = request.messages.value;
   if (!messages.is_array() || messages.array().empty()) {
     return InvalidArgument("messages: must be a list of at least one message");
   }
   for (std::size_t i = 0; i < messages.array().size(); ++i) {
-    Json& message = messages.array()[i];
-    const std::string role = TextMember(message, "role");
-    Status status;
-    if (role != "user" && role != "assistant" && role != "system") {
-      status = InvalidArgument(StrCat("role: must be user or assistant, got ", Printable(role)));
-    } else if (message.Find("content") == nullptr) {
-      status = InvalidArgument("content: is required");
-    } else {
-      status = MessageReader(role, out).Read(message["content"]);
-    }
-    if (!status.ok()) return UnderPath(StrCat("messages[", i, "]"), status);
+    const std::string origin = StrCat("messages[", i, "]");
+    const Status status = ReadMessage(messages.array()[i], out);
+    if (!status.ok()) return UnderPath(origin, status);
+    origins.resize(out.size(), origin);
   }
   return out;
 }
@@ -199,8 +203,11 @@ Status ReadThinking(const Json& thinking, ChatPrompt& prompt) {
 
 Status ReadOutputConfig(const Json& config, AnthropicChat& chat) {
   if (config.is_null()) return {};
-  const std::string effort = TextMember(config, "effort");
-  if (!effort.empty()) chat.prompt.reasoning_effort = effort;
+  if (const Json* effort = config.Find("effort"); effort != nullptr) {
+    const Status status =
+        FieldReader::ReadWord(*effort, EffortWords::kWords, chat.prompt.reasoning_effort);
+    if (!status.ok()) return status.With("output_config.effort");
+  }
   const Json* format = config.Find("format");
   if (format == nullptr || format->is_null()) return {};
   const Json* schema = format->Find("schema");
@@ -216,7 +223,7 @@ Status ReadOutputConfig(const Json& config, AnthropicChat& chat) {
 
 Result<AnthropicChat> ReadAnthropicChat(CountTokensRequest& request) {
   AnthropicChat chat;
-  QUIRE_ASSIGN_OR_RETURN(JsonArray messages, ReadMessages(request));
+  QUIRE_ASSIGN_OR_RETURN(JsonArray messages, ReadMessages(request, chat.origins));
   // A chat that ends with the assistant's words goes on with them.
   const bool continues = messages.back().Find("role")->string() == "assistant";
   chat.prompt.add_generation_prompt = !continues;

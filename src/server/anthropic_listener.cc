@@ -76,7 +76,7 @@ void AppendBlock(std::string& out, const Block& block, bool is_whole) {
 class AnthropicListener : public ChatListener {
  public:
   AnthropicListener(ApiCall call, ChatJob job, bool is_stream)
-      : ChatListener(call.state, std::move(job), 1),
+      : ChatListener(call, std::move(job), 1),
         stream_(call.reply, call.warnings),
         call_(std::move(call)),
         is_stream_(is_stream) {}
@@ -99,7 +99,7 @@ class AnthropicListener : public ChatListener {
     if (stream_.Write(events_)) stream_.End();
   }
 
-  void Fail(const Status& error) override {
+  void Refuse(const Status& error) override {
     if (!stream_.has_begun()) return call_.reply->Send(AnthropicErrorResponse(error));
     const std::string body = AnthropicErrorBody(HttpStatusOf(error.code()), error.message());
     if (stream_.Write(StrCat("event: error\ndata: ", body, "\n\n"))) stream_.End();

@@ -21,7 +21,8 @@ AsyncEngine::ExecutorFactory Says(std::string text) {
 }
 
 std::string Body(std::string_view more = "") {
-  return StrCat(R"({"max_tokens":200,"messages":[{"role":"user","content":"hi"}])", more, "}");
+  return StrCat(R"({"model":"model","max_tokens":200,"messages":[{"role":"user","content":"hi"}])",
+                more, "}");
 }
 
 TEST(Anthropic, AnswersWithBlocksAndAReason) {
@@ -73,7 +74,7 @@ TEST(Anthropic, ReadsEveryKindOfBlock) {
   ApiRig rig(Says("x"));
   const Json count = rig.PostOk(
       "/v1/messages/count_tokens",
-      R"({"system":"s","messages":[{"role":"user","content":[{"type":"text","text":"q"}]},)"
+      R"({"model":"model","system":"s","messages":[{"role":"user","content":[{"type":"text","text":"q"}]},)"
       R"({"role":"assistant","content":[{"type":"thinking","thinking":"t"},)"
       R"({"type":"tool_use","id":"1","name":"f","input":{"a":1}}]},)"
       R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"1",)"
@@ -86,29 +87,75 @@ TEST(Anthropic, ReadsEveryKindOfBlock) {
 
 TEST(Anthropic, GoesOnWithTheAssistantsWords) {
   ApiRig rig(Says("x"));
-  const Json count =
-      rig.PostOk("/v1/messages/count_tokens", R"({"messages":[{"role":"user","content":"q"},)"
-                                              R"({"role":"assistant","content":"a"}]})");
+  const Json count = rig.PostOk("/v1/messages/count_tokens",
+                                R"({"model":"model","messages":[{"role":"user","content":"q"},)"
+                                R"({"role":"assistant","content":"a"}]})");
   EXPECT_EQ(At(count, "input_tokens"), Json(std::string_view("<user>q<assistant>a").size()));
 }
 
 TEST(Anthropic, RefusesInItsOwnShape) {
   ApiRig rig(Says("x"));
-  for (const char* body :
-       {"{}", R"({"messages":[]})", R"({"max_tokens":1,"messages":[]})",
-        R"({"messages":[{"role":"user","content":"a"}]})",
-        R"({"max_tokens":1,"messages":[{"role":"wizard","content":"a"}]})",
-        R"({"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image"}]}]})",
-        R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],"temperature":9})"}) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"{}", "model: is required"},
+      {R"({"model":null,"max_tokens":1,"messages":[{"role":"user","content":"a"}]})",
+       "model: is required"},
+      {R"({"model":"model","messages":[]})", "max_tokens: "},
+      {R"({"model":"model","max_tokens":1,"messages":[]})", "messages: "},
+      {R"({"model":"model","max_tokens":1,"messages":[{"role":"wizard","content":"a"}]})",
+       "messages[0].role: "},
+      {R"({"model":"model","max_tokens":1,"messages":[{"role":"user","content":[{"type":"image"}]}]})",
+       "messages[0].content[0].type: "}};
+  for (const auto& [body, message] : cases) {
     const HttpResponse response = rig.Post(kPath, body);
     EXPECT_EQ(response.status, 400) << body;
     const Json json = *ParseJson(response.body);
     EXPECT_EQ(At(json, "type"), Json("error"));
     EXPECT_EQ(At(json, "error", "type"), Json("invalid_request_error"));
+    EXPECT_TRUE(TextOf(At(json, "error", "message")).starts_with(message)) << response.body;
   }
-  const HttpResponse unknown = rig.Post(kPath, Body(R"(,"model":"nope")"));
+  const HttpResponse unknown = rig.Post(
+      kPath, R"({"model":"nope","max_tokens":1,"messages":[{"role":"user","content":"a"}]})");
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(At(*ParseJson(unknown.body), "error", "type"), Json("not_found_error"));
+}
+
+TEST(Anthropic, NamesTheFieldThatTheClientSent) {
+  ApiRig rig(Says("x"));
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("stop_sequences":[""])", "stop_sequences: "},
+      {R"("stop_sequences":"x")", "stop_sequences: "},
+      {R"("system":5)", "system: "},
+      {R"("system":[{"type":"image"}])", "system[0].type: "},
+      {R"("temperature":9)", "temperature: "},
+      {R"("tools":[{"name":"","input_schema":{}}])", "tools[0].name: "},
+      {R"("output_config":{"effort":"zz"})", "output_config.effort: "},
+      {R"("output_config":{"format":{"type":"json_schema","schema":{"type":"zz"}}})",
+       "output_config.format.schema: "},
+      {R"("system":"s","messages":[{"role":"user","content":[{"type":"tool_result",)"
+       R"("tool_use_id":"1","content":[{"type":"image"}]}]}])",
+       "messages[0].content[0]: "}};
+  for (const auto& [field, message] : cases) {
+    const HttpResponse response = rig.Post(kPath, Body(StrCat(",", field)));
+    EXPECT_EQ(response.status, 400) << field;
+    EXPECT_TRUE(TextOf(At(*ParseJson(response.body), "error", "message")).starts_with(message))
+        << response.body;
+  }
+}
+
+TEST(Anthropic, WarnsOfThinkingThatTheModelCannot) {
+  ApiRig rig(Says("x"));
+  const HttpResponse response = rig.Post(kPath, Body(R"(,"thinking":{"type":"enabled"})"));
+  EXPECT_EQ(response.status, 200);
+  ASSERT_EQ(response.headers.size(), 1U);
+  EXPECT_NE(response.headers[0].value.find("thinking"), std::string::npos);
+  EXPECT_TRUE(rig.Post(kPath, Body(R"(,"thinking":{"type":"disabled"})")).headers.empty());
+}
+
+TEST(Anthropic, ShowsThePromptOfARequest) {
+  ApiRig rig(Says("x"));
+  const Json rendered = rig.PostOk("/v1/messages/render", Body(R"(,"system":"s")"));
+  EXPECT_EQ(At(rendered, "prompt_text"), Json("<system>s<user>hi<assistant>"));
+  EXPECT_EQ(At(rendered, "token_ids").array().size(), 28U);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "server/anthropic.h"
 #include "server/api_error.h"
 #include "server/api_state.h"
+#include "server/generate_tokens.h"
 #include "server/openai_chat.h"
 #include "server/openai_completions.h"
 #include "server/openai_models.h"
@@ -20,12 +21,13 @@ namespace {
 
 constexpr std::size_t kMaxQueuedWork = 256;
 
-using PlainHandler = void (*)(ApiState& state, const HttpRequest& request, HttpReply& reply);
+using PlainHandler = void (*)(ApiState& state, const HttpRequest& request,
+                              const std::shared_ptr<HttpReply>& reply);
 
 HttpHandler Plain(ApiState& state, PlainHandler handler) {
   return [&state, handler](const std::shared_ptr<const HttpRequest>& request,
                            const std::shared_ptr<HttpReply>& reply) {
-    handler(state, *request, *reply);
+    handler(state, *request, reply);
   };
 }
 
@@ -58,6 +60,13 @@ void AddRefused(std::vector<Route>& routes, std::string_view path, std::string_v
                     }});
 }
 
+// A chat where the body has messages, else a completion.
+Status HandleInvocation(ApiCall call, Json body) {
+  if (body.Find("messages") != nullptr) return HandleChat(std::move(call), std::move(body));
+  if (body.Find("prompt") != nullptr) return HandleCompletion(std::move(call), std::move(body));
+  return InvalidArgument("body: must have messages, for a chat, or prompt, for a completion");
+}
+
 Status CheckOptions(const ApiOptions& options) {
   if (options.served_model_names.empty()) {
     return InvalidArgument("served-model-name: must hold at least one name");
@@ -70,14 +79,18 @@ Status CheckOptions(const ApiOptions& options) {
 
 Status FindParsers(ApiState& state) {
   const ApiOptions& options = state.options;
-  const std::string_view source = state.templates.source();
+  const ChatTemplates& templates = state.templates;
   if (!options.tool_call_parser.empty()) {
-    auto format = FindToolFormat(options.tool_call_parser, source);
+    auto format = FindToolFormat(options.tool_call_parser, templates.tool_source());
     if (!format.ok()) return format.status();
     state.tools = *format;
+    if (state.tools == nullptr) {  // the format that most models know
+      QUIRE_ASSIGN_OR_RETURN(state.tools, FindToolFormat("hermes", {}));
+      state.tools_are_guessed = true;
+    }
   }
   if (!options.reasoning_parser.empty()) {
-    auto format = FindReasoningFormat(options.reasoning_parser, source);
+    auto format = FindReasoningFormat(options.reasoning_parser, templates.source());
     if (!format.ok()) return format.status();
     state.reasoning = *format;
   }
@@ -106,6 +119,7 @@ Result<std::unique_ptr<Api>> Api::Create(ApiOptions options, EngineSource engine
   state->responses = std::make_unique<ResponseStore>(state->options.max_stored_responses,
                                                      state->options.max_stored_response_bytes);
   state->work = std::make_unique<WorkPool>(state->options.num_threads, kMaxQueuedWork);
+  state->tokenizing = std::make_unique<WorkPool>(state->options.num_threads, kMaxQueuedWork);
   return std::unique_ptr<Api>(new Api(std::move(state)));
 }
 
@@ -124,14 +138,18 @@ std::vector<Route> Api::Routes() {
   json("/v1/completions/render", HandleCompletionRender, openai);
   json("/v1/chat/completions", HandleChat, openai);
   json("/v1/chat/completions/render", HandleChatRender, openai);
+  json("/v1/chat/completions/batch", HandleChatBatch, openai);
   json("/v1/responses", HandleResponse, openai);
+  json("/v1/responses/render", HandleResponseRender, openai);
+  json("/invocations", HandleInvocation, openai);
+  json("/inference/v1/generate", HandleGenerate, openai);
   json("/tokenize", HandleTokenize, openai);
   json("/detokenize", HandleDetokenize, openai);
   json("/v1/messages", HandleMessages, AnthropicErrorResponse);
+  json("/v1/messages/render", HandleMessagesRender, AnthropicErrorResponse);
   json("/v1/messages/count_tokens", HandleCountTokens, AnthropicErrorResponse);
   add("GET", "/v1/models", Plain(state, HandleModels));
-  add("GET", "/v1/models/{model}", Plain(state, HandleModel));
-  add("GET", "/v1/models/{owner}/{model}", Plain(state, HandleModel));  // a name with a slash
+  add("GET", "/v1/models/{model:path}", Plain(state, HandleModel));  // names may have slashes
   add("GET", "/v1/responses/{response_id}", Plain(state, HandleGetResponse));
   add("POST", "/v1/responses/{response_id}/cancel", Plain(state, HandleCancelResponse));
   for (const std::string_view path : kPoolingPaths) {
@@ -143,6 +161,7 @@ std::vector<Route> Api::Routes() {
   if (state.options.enable_docs) {
     add("GET", "/openapi.json", Text("application/json", OpenApiJson(state.options.version)));
     add("GET", "/docs", Text("text/html; charset=utf-8", DocsPage()));
+    add("GET", "/redoc", Text("text/html; charset=utf-8", DocsPage()));
   }
   return routes;
 }

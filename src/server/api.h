@@ -27,6 +27,7 @@ struct ApiOptions {
   std::string tool_call_parser = "auto";  // a name of FindToolFormat; empty: none
   bool exclude_tools_when_tool_choice_none = false;
   std::string reasoning_parser = "auto";  // a name of FindReasoningFormat; empty: none
+  bool enable_in_reasoning = false;       // constraints hold for the reasoning too
   bool strict_fields = false;             // unknown request fields are refused
   bool return_tokens_as_token_ids = false;
   bool enable_prompt_tokens_details = false;

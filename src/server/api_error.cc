@@ -42,6 +42,13 @@ HttpResponse WithRetryAfter(HttpResponse response) {
   return response;
 }
 
+HttpResponse AnthropicError(int http_status, std::string_view message) {
+  HttpResponse response;
+  response.status = http_status;
+  response.body = AnthropicErrorBody(http_status, message);
+  return WithRetryAfter(std::move(response));
+}
+
 }  // namespace
 
 int HttpStatusOf(Code code) {
@@ -115,10 +122,15 @@ Status UnderPath(std::string_view path, const Status& error) {
 }
 
 std::string ErrorBody(int http_status, std::string_view message, std::string_view param) {
+  return ErrorBodyOfType(ErrorTypeOf(http_status), http_status, message, param);
+}
+
+std::string ErrorBodyOfType(std::string_view type, int http_status, std::string_view message,
+                            std::string_view param) {
   std::string body = R"({"error":{"message":)";
   AppendJsonString(body, message);
   body += R"(,"type":")";
-  body += ErrorTypeOf(http_status);
+  body += type;
   body += R"(","param":)";
   if (param.empty()) {
     body += "null";
@@ -152,10 +164,13 @@ std::string AnthropicErrorBody(int http_status, std::string_view message) {
 }
 
 HttpResponse AnthropicErrorResponse(const Status& error) {
-  HttpResponse response;
-  response.status = HttpStatusOf(error.code());
-  response.body = AnthropicErrorBody(response.status, error.message());
-  return WithRetryAfter(std::move(response));
+  return AnthropicError(HttpStatusOf(error.code()), error.message());
+}
+
+HttpResponse RefusalFor(std::string_view path, int http_status, std::string_view message) {
+  constexpr std::string_view kMessages = "/v1/messages";
+  const bool is_anthropic = path == kMessages || path.starts_with("/v1/messages/");
+  return is_anthropic ? AnthropicError(http_status, message) : ErrorResponse(http_status, message);
 }
 
 }  // namespace quire

@@ -27,9 +27,16 @@ Status UnderPath(std::string_view path, const Status& error);
 // `param` empty: null.
 std::string ErrorBody(int http_status, std::string_view message, std::string_view param = {});
 
+// The same with a type other than the status has.
+std::string ErrorBodyOfType(std::string_view type, int http_status, std::string_view message,
+                            std::string_view param = {});
+
 // The answer that says `error`; `param` is FieldOf its message. 429 and 503 carry Retry-After.
 HttpResponse ErrorResponse(const Status& error);
 HttpResponse ErrorResponse(int http_status, std::string_view message, std::string_view param = {});
+
+// The answer that refuses a request of `path`, in the shape that its clients know.
+HttpResponse RefusalFor(std::string_view path, int http_status, std::string_view message);
 
 // {"type": "error", "error": {"type", "message"}}: Anthropic's shape.
 std::string AnthropicErrorBody(int http_status, std::string_view message);

@@ -45,6 +45,20 @@ std::string Shown(const std::string& name) {
   return shown;
 }
 
+std::string ShownList(const std::vector<std::string>& names) {
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxNamesShown); ++i) {
+    shown.push_back(Shown(names[i]));
+  }
+  if (names.size() > kMaxNamesShown) shown.emplace_back("...");
+  return Join(shown, ", ");
+}
+
+Status NoField(const std::string& name, const std::string& hint) {
+  return InvalidArgument(
+      StrCat(FieldOf(name + ": ").empty() ? "body" : name, ": is no field of this request", hint));
+}
+
 }  // namespace
 
 HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal) {
@@ -84,24 +98,28 @@ void RunSized(ApiState& state, std::size_t num_bytes, const std::shared_ptr<Http
   }
 }
 
-Status WarnOfUnknown(ApiCall& call, const std::vector<std::string>& names,
-                     const std::vector<std::string>& known) {
-  const std::string first = Shown(names.front());
-  std::string hint;
-  if (const auto nearest = NearestName(first, known))
-    hint = StrCat("; did you mean ", *nearest, "?");
-  if (call.state.options.strict_fields) {
-    return InvalidArgument(StrCat(FieldOf(first + ": ").empty() ? "body" : first,
-                                  ": is no field of this request", hint));
-  }
-  std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(names.size(), kMaxNamesShown); ++i) {
-    shown.push_back(Shown(names[i]));
-  }
-  if (names.size() > kMaxNamesShown) shown.push_back("...");
-  const std::string text = StrCat("unknown fields ignored: ", Join(shown, ", "), hint);
-  QUIRE_LOG(kWarning) << call.request->path << " " << call.request->request_id << ": " << text;
+void Warn(ApiCall& call, const std::string& text) {
+  QUIRE_LOG(kWarning) << Printable(call.request->path) << " " << call.request->request_id << ": "
+                      << text;
   call.warnings.push_back({.name = "Warning", .value = StrCat("299 quire \"", text, "\"")});
+}
+
+Status WarnOf(ApiCall& call, const FieldNotes& notes, const std::vector<std::string>& known) {
+  const bool is_strict = call.state.options.strict_fields;
+  if (!notes.unknown.empty()) {
+    const std::string first = Shown(notes.unknown.front());
+    std::string hint = NearestName(first, known).value_or(notes.nearest_member);
+    if (!hint.empty()) hint = StrCat("; did you mean ", hint, "?");
+    if (is_strict) return NoField(first, hint);
+    Warn(call, StrCat("unknown fields ignored: ", ShownList(notes.unknown), hint));
+  }
+  if (!notes.repeated.empty()) {
+    if (is_strict) return InvalidArgument(StrCat(notes.repeated.front(), ": is given twice"));
+    Warn(call, StrCat("fields given twice, of which the last counts: ", ShownList(notes.repeated)));
+  }
+  if (!notes.ignored.empty()) {
+    Warn(call, StrCat("fields without effect here: ", ShownList(notes.ignored)));
+  }
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "formats/json.h"
 #include "server/api.h"
 #include "server/chat_templates.h"
+#include "server/field_reader.h"
 #include "server/http.h"
 #include "server/prompt_run.h"
 #include "server/reasoning_parser.h"
@@ -29,10 +30,14 @@ struct ApiState {
   std::int64_t created = 0;  // in /v1/models, seconds since 1970
   ChatTemplates templates;
   const ToolFormat* tools = nullptr;           // null: none
+  bool tools_are_guessed = false;              // nothing told that the model writes calls like that
   const ReasoningFormat* reasoning = nullptr;  // null: none
-  LiveIds live_ids;
+  LiveIds live_ids;                            // of prompts
+  LiveIds reply_ids;                           // of replies under way
   std::unique_ptr<ResponseStore> responses;
-  std::unique_ptr<WorkPool> work;  // ends first, so it stands last
+  // These end first, so they stand last; and the one that hands work to the other before it.
+  std::unique_ptr<WorkPool> tokenizing;  // what is tokenized beside the engine
+  std::unique_ptr<WorkPool> work;        // reads long bodies
 };
 
 // One request on its way through a handler.
@@ -59,9 +64,11 @@ HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal);
 void RunSized(ApiState& state, std::size_t num_bytes, const std::shared_ptr<HttpReply>& reply,
               std::function<Status()> work, Refusal refusal);
 
-// Notes the unknown fields in the log and in call.warnings; refuses them with strict_fields.
-Status WarnOfUnknown(ApiCall& call, const std::vector<std::string>& names,
-                     const std::vector<std::string>& known);
+// Notes in the log and in call.warnings what a request says that has no effect; with strict_fields
+// refuses what is unknown or given twice. `known` are the request's fields.
+Status WarnOf(ApiCall& call, const FieldNotes& notes, const std::vector<std::string>& known);
+// Notes `text`, which is printable and has no quotes.
+void Warn(ApiCall& call, const std::string& text);
 
 // kNotFound unless `model` is absent, empty or served.
 Status CheckModel(const ApiState& state, const std::optional<std::string>& model);

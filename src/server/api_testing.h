@@ -26,9 +26,14 @@ namespace quire {
 // Records an answer. `max_writes` of a stream are taken, then the client counts as gone.
 class RecordingReply : public HttpReply {
  public:
+  void AddHeader(HttpHeader header) override {
+    MutexLock lock(mutex_);
+    headers_.push_back(std::move(header));
+  }
   void Send(HttpResponse response) override {
     MutexLock lock(mutex_);
     EXPECT_FALSE(has_ended_) << "answered twice";
+    response.headers.insert(response.headers.end(), headers_.begin(), headers_.end());
     response_ = std::move(response);
     has_ended_ = true;
     changed_.notify_all();
@@ -38,6 +43,7 @@ class RecordingReply : public HttpReply {
     EXPECT_FALSE(is_stream_ || has_ended_);
     is_stream_ = true;
     writes_.push_back(head.body);
+    head.headers.insert(head.headers.end(), headers_.begin(), headers_.end());
     response_ = std::move(head);
     changed_.notify_all();
   }
@@ -98,6 +104,7 @@ class RecordingReply : public HttpReply {
 
   Mutex mutex_;
   CondVar changed_;
+  std::vector<HttpHeader> headers_;
   HttpResponse response_;
   std::vector<std::string> writes_;
   std::function<void()> gone_;
@@ -182,7 +189,9 @@ class ApiRig {
                                         std::vector<HttpHeader> headers = {}) {
     auto request = std::make_shared<HttpRequest>();
     request->method = std::move(method);
-    request->path = std::move(path);
+    const std::size_t query = path.find('?');
+    if (query != std::string::npos) request->query = path.substr(query + 1);
+    request->path = path.substr(0, query);
     request->body = std::move(body);
     request->headers = std::move(headers);
     request->request_id = StrCat("test-", ++num_requests_);
@@ -226,6 +235,9 @@ class ApiRig {
 
  private:
   const HttpHandler* Find(std::string_view method, std::string_view path) const {
+    for (const Route& route : routes_) {
+      if (route.method == method && route.path == path) return &route.handler;
+    }
     for (const Route& route : routes_) {
       if (route.method != method) continue;
       const auto wanted = Split(route.path, '/');

@@ -1,8 +1,10 @@
 #include "server/chat_job.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
+#include "server/constraint.h"
 
 namespace quire {
 namespace {
@@ -10,13 +12,40 @@ namespace {
 // So much of the prompt's end tells whether it opened the reasoning.
 constexpr std::size_t kPromptEndBytes = 512;
 
+// Of all strings in `value`.
+std::size_t TextBytes(const Json& value) {
+  std::size_t num_bytes = value.is_string() ? value.string().size() : 0;
+  if (value.is_array()) {
+    for (const Json& item : value.array()) num_bytes += TextBytes(item);
+  }
+  if (value.is_object()) {
+    for (const auto& [name, item] : value.object()) num_bytes += TextBytes(item);
+  }
+  return num_bytes;
+}
+
+// The constraint `given`, for what comes after the reasoning where the model's format has any.
+Constraint AfterReasoning(const ApiState& state, const Constraint& given) {
+  if (given == nullptr || state.reasoning == nullptr || state.options.enable_in_reasoning) {
+    return given;
+  }
+  auto params = std::make_shared<StructuredOutputParams>(*given);
+  params->reasoning = ReasoningMarkers{.begin = std::string(state.reasoning->begin_marker),
+                                       .end = std::string(state.reasoning->end_marker),
+                                       .begins_unmarked = state.reasoning->begins_unmarked};
+  return params;
+}
+
 }  // namespace
 
-PromptInput ChatInput(const ApiState& state, ChatPrompt chat, const ChatJob& job,
-                      PromptInput input) {
-  input.add_special_tokens = job.add_special_tokens;
-  input.prepare = [&state, rendered = job.rendered, wants_text = job.wants_prompt_text,
-                   prompt = std::make_shared<ChatPrompt>(std::move(chat))](PromptInput& self) {
+PromptInput ChatInput(const ApiState& state, ChatTask& task) {
+  PromptInput input = std::move(task.input);
+  input.add_special_tokens = task.job.add_special_tokens;
+  input.sampling.structured_outputs = AfterReasoning(state, input.sampling.structured_outputs);
+  input.prepare_bytes = TextBytes(task.prompt.messages) + TextBytes(task.prompt.tools);
+  input.prepare = [&state, rendered = task.job.rendered, wants_text = task.job.wants_prompt_text,
+                   prompt =
+                       std::make_shared<ChatPrompt>(std::move(task.prompt))](PromptInput& self) {
     Result<std::string> text = state.templates.Render(std::move(*prompt));
     if (!text.ok()) return text.status();
     rendered->prompt_end = text->substr(text->size() - std::min(text->size(), kPromptEndBytes));
@@ -27,15 +56,24 @@ PromptInput ChatInput(const ApiState& state, ChatPrompt chat, const ChatJob& job
   return input;
 }
 
+void TakeTemplateFields(ChatTemplateFields& fields, ChatPrompt& prompt) {
+  prompt.documents = std::move(fields.documents.value);
+  prompt.kwargs = std::move(fields.chat_template_kwargs.value);
+  prompt.chat_template = std::move(fields.chat_template);
+  prompt.add_generation_prompt = fields.add_generation_prompt;
+  prompt.continue_final_message = fields.continue_final_message;
+}
+
 bool NeedsSpecialTokens(const ApiState& state, const ToolPlan& tools) {
   return (state.reasoning != nullptr && state.reasoning->needs_special_tokens) ||
          (tools.mode == ToolMode::kAuto && state.tools->needs_special_tokens);
 }
 
-std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& job) {
+std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& job,
+                                         const RenderedChat& rendered) {
   AnswerParserOptions options;
   options.reasoning = state.reasoning;
-  options.prompt_end = job.rendered->prompt_end;
+  options.prompt_end = rendered.prompt_end;
   options.id_seed = RandomSeed();
   switch (job.tools.mode) {
     case ToolMode::kRequired:
@@ -44,6 +82,7 @@ std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& j
       return MakeNamedCallParser(options, job.tools.function_name);
     case ToolMode::kAuto:
       options.tools = state.tools;
+      options.types = job.tools.types.get();
       break;
     case ToolMode::kNone:
       break;
@@ -52,37 +91,58 @@ std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& j
   return MakeAnswerParser(options);
 }
 
-ChatListener::ChatListener(const ApiState& state, ChatJob job, std::size_t num_choices)
-    : state_(state),
+ChatListener::ChatListener(const ApiCall& call, ChatJob job, std::size_t num_choices)
+    : state_(call.state),
+      tokenizer_(call.engine->has_tokenizer() ? &call.engine->tokenizer() : nullptr),
       job_(std::move(job)),
-      shows_special_tokens_(NeedsSpecialTokens(state, job_.tools)),
-      choices_(num_choices) {}
+      shows_special_tokens_(NeedsSpecialTokens(call.state, job_.tools)),
+      num_choices_(num_choices),
+      has_prompt_(job_.num_prompts()),
+      choices_(num_choices * job_.num_prompts()) {}
 
-bool ChatListener::Hear(std::size_t /*index*/, RequestOutput output) {
-  if (!has_prompt_ && !output.prompt_token_ids.empty()) {
-    has_prompt_ = true;
-    usage_.prompt_tokens = static_cast<std::int64_t>(output.prompt_token_ids.size());
-    usage_.cached_tokens = output.num_cached_tokens;
+bool ChatListener::Hear(std::size_t prompt_idx, RequestOutput output) {
+  if (!has_prompt_[prompt_idx] && !output.prompt_token_ids.empty()) {
+    has_prompt_[prompt_idx] = true;
+    usage_.prompt_tokens += static_cast<std::int64_t>(output.prompt_token_ids.size());
+    usage_.cached_tokens += output.num_cached_tokens;
     HearPrompt(output);
   }
   for (CompletionOutput& answer : output.outputs) {
-    const auto index = static_cast<std::size_t>(answer.index);
+    const auto index = prompt_idx * num_choices_ + static_cast<std::size_t>(answer.index);
     Choice& choice = choices_[index];
     const auto num_tokens = static_cast<std::int64_t>(answer.token_ids.size());
     choice.num_tokens += num_tokens;
     usage_.completion_tokens += num_tokens;
+    if (!choice.has_begun) Begin(choice, job_.rendered_of(prompt_idx));
+    CountReasoning(choice, answer.token_ids);
     Parse(choice, answer);
     HearAnswer(index, events_, answer);
   }
   return EndNews();
 }
 
+void ChatListener::Begin(Choice& choice, const RenderedChat& rendered) {
+  choice.has_begun = true;
+  choice.parser = MakeParser(state_, job_, rendered);
+  if (state_.reasoning == nullptr || tokenizer_ == nullptr) return;
+  choice.reasoning = state_.reasoning->make(rendered.prompt_end);
+  usage_.reasoning_tokens = usage_.reasoning_tokens.value_or(0);
+}
+
+// Those between the markers.
+void ChatListener::CountReasoning(Choice& choice, const std::vector<TokenId>& ids) {
+  if (choice.reasoning == nullptr) return;
+  AnswerParser& parser = *choice.reasoning;
+  for (const TokenId id : ids) {
+    const bool was_inside = parser.in_reasoning();
+    parser.Feed(tokenizer_->TokenBytes(id), counted_);
+    if (was_inside && parser.in_reasoning()) ++*usage_.reasoning_tokens;
+    counted_.clear();
+  }
+}
+
 void ChatListener::Parse(Choice& choice, CompletionOutput& answer) {
   events_.clear();
-  if (!choice.has_begun) {
-    choice.has_begun = true;
-    choice.parser = MakeParser(state_, job_);
-  }
   if (shows_special_tokens_) HideEndToken(answer);
   if (choice.parser == nullptr) {
     if (!answer.text.empty()) {
@@ -93,6 +153,22 @@ void ChatListener::Parse(Choice& choice, CompletionOutput& answer) {
   if (!answer.text.empty()) choice.parser->Feed(answer.text, events_);
   if (answer.finish_reason) choice.parser->Finish(events_);
   DropUnwanted(choice);
+  if (job_.tools.mode != ToolMode::kNone) CountParsing(choice, answer.finish_reason.has_value());
+}
+
+// As vLLM counts: each piece of a stream, or a whole answer once.
+void ChatListener::CountParsing(const Choice& choice, bool is_last) const {
+  if (!job_.is_stream && !is_last) return;
+  const auto engine = state_.engine();
+  if (engine == nullptr) return;
+  const bool has_found =
+      job_.is_stream ? std::ranges::any_of(events_,
+                                           [](const AnswerEvent& event) {
+                                             return event.kind == AnswerEventKind::kCallBegin ||
+                                                    event.kind == AnswerEventKind::kArguments;
+                                           })
+                     : choice.num_calls > 0;
+  engine->metrics().NoteToolParsing(job_.is_stream, has_found, job_.api);
 }
 
 // With special tokens in the text, the one that ended the answer is there too.
@@ -101,9 +177,8 @@ void ChatListener::HideEndToken(CompletionOutput& answer) const {
       !std::holds_alternative<std::monostate>(answer.stop_reason)) {
     return;
   }
-  const auto engine = state_.engine();
-  if (engine == nullptr || !engine->has_tokenizer()) return;
-  const std::string end = engine->tokenizer().TokenBytes(answer.token_ids.back());
+  if (tokenizer_ == nullptr) return;
+  const std::string end = tokenizer_->TokenBytes(answer.token_ids.back());
   if (!end.empty() && answer.text.ends_with(end)) {
     answer.text.resize(answer.text.size() - end.size());
   }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/prompt.h"
@@ -10,7 +11,9 @@
 #include "request/sampling_params.h"
 #include "server/answer_parser.h"
 #include "server/api_state.h"
+#include "server/chat_request.h"
 #include "server/chat_templates.h"
+#include "server/field_names.h"
 #include "server/prompt_run.h"
 #include "server/reply_parts.h"
 #include "server/tool_plan.h"
@@ -26,20 +29,38 @@ struct RenderedChat {
 
 struct ChatJob {
   ReplyHead head;
+  std::string_view api = "other";  // that the request came by, as metrics name it
+  bool is_stream = false;
   ToolPlan tools;
   bool include_reasoning = true;
   bool wants_prompt_text = false;
   bool add_special_tokens = false;
+  FieldNames names;  // of the client
   std::shared_ptr<RenderedChat> rendered = std::make_shared<RenderedChat>();
+  std::vector<std::shared_ptr<RenderedChat>> more_rendered;  // of the other chats of a batch
+
+  std::size_t num_prompts() const { return 1 + more_rendered.size(); }
+  const RenderedChat& rendered_of(std::size_t prompt_idx) const {
+    return prompt_idx == 0 ? *rendered : *more_rendered[prompt_idx - 1];
+  }
 };
 
-// The engine's input for a chat: rendered and tokenized on an input thread. `input` holds all but
-// the text.
-PromptInput ChatInput(const ApiState& state, ChatPrompt chat, const ChatJob& job,
-                      PromptInput input);
+// A chat that is ready for the engine.
+struct ChatTask {
+  ChatJob job;
+  ChatPrompt prompt;
+  PromptInput input;  // all but the prompt
+};
+
+// The engine's input for a chat: rendered and tokenized on an input thread. Uses up all but the job.
+PromptInput ChatInput(const ApiState& state, ChatTask& task);
+
+// Moves what says how a chat becomes a prompt.
+void TakeTemplateFields(ChatTemplateFields& fields, ChatPrompt& prompt);
 
 // The parser of one answer; null where the whole answer is content.
-std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& job);
+std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& job,
+                                         const RenderedChat& rendered);
 
 // Whether the markers of the job's parsers are special tokens.
 bool NeedsSpecialTokens(const ApiState& state, const ToolPlan& tools);
@@ -47,19 +68,24 @@ bool NeedsSpecialTokens(const ApiState& state, const ToolPlan& tools);
 // Splits answers into reasoning, content and calls, and counts tokens; a dialect writes them down.
 class ChatListener : public PromptListener {
  public:
-  ChatListener(const ApiState& state, ChatJob job, std::size_t num_choices);
+  // `num_choices` of each prompt.
+  ChatListener(const ApiCall& call, ChatJob job, std::size_t num_choices);
 
   bool Hear(std::size_t index, RequestOutput output) final;
+  void Fail(const Status& error) final { Refuse(job_.names.Translate(error)); }
 
  protected:
   // How a choice stands.
   struct Choice {
     std::unique_ptr<AnswerParser> parser;
-    bool has_begun = false;  // its parser is made
+    std::unique_ptr<AnswerParser> reasoning;  // of the tokens one by one, to count them
+    bool has_begun = false;                   // its parsers are made
     int num_calls = 0;
     std::int64_t num_tokens = 0;
   };
 
+  // Why there is no answer, or no more of it, in the client's words.
+  virtual void Refuse(const Status& error) = 0;
   // The first output came; the prompt's ids are in it.
   virtual void HearPrompt(const RequestOutput& output) = 0;
   // News of one choice; `answer.finish_reason` is set with the last.
@@ -77,17 +103,23 @@ class ChatListener : public PromptListener {
   const Choice& choice(std::size_t i) const { return choices_[i]; }
 
  private:
+  void Begin(Choice& choice, const RenderedChat& rendered);
   void Parse(Choice& choice, CompletionOutput& answer);
+  void CountReasoning(Choice& choice, const std::vector<TokenId>& ids);
   void HideEndToken(CompletionOutput& answer) const;
   void DropUnwanted(Choice& choice);
+  void CountParsing(const Choice& choice, bool is_last) const;
 
   const ApiState& state_;
+  const Tokenizer* const tokenizer_;  // null: none
   ChatJob job_;
   const bool shows_special_tokens_;
   Usage usage_;
-  bool has_prompt_ = false;
-  std::vector<Choice> choices_;
-  std::vector<AnswerEvent> events_;  // of the answer under way
+  const std::size_t num_choices_;
+  std::vector<bool> has_prompt_;      // of each prompt
+  std::vector<Choice> choices_;       // of the first prompt, then of the next
+  std::vector<AnswerEvent> events_;   // of the answer under way
+  std::vector<AnswerEvent> counted_;  // what comes of counting, of no use
 };
 
 }  // namespace quire

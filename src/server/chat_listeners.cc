@@ -29,11 +29,11 @@ void AppendReasoning(std::string& out, std::string_view text) {
 class GatheredChat : public ChatListener {
  public:
   GatheredChat(ApiCall call, ChatJob job, ChatAnswerShape shape)
-      : ChatListener(call.state, std::move(job), shape.num_choices),
+      : ChatListener(call, std::move(job), shape.num_choices),
         names_(NamesOf(call, shape)),
         call_(std::move(call)),
         shape_(std::move(shape)),
-        messages_(shape_.num_choices) {}
+        messages_(shape_.num_choices * this->job().num_prompts()) {}
 
   void Finish() override {
     std::string out;
@@ -46,7 +46,7 @@ class GatheredChat : public ChatListener {
     out += R"(],"service_tier":null,"system_fingerprint":)";
     AppendJsonString(out, state().fingerprint);
     out += ',';
-    AppendUsage(out, usage(), state().options.enable_prompt_tokens_details);
+    AppendWholeUsage(out, usage(), state().options.enable_prompt_tokens_details);
     out += R"(,"prompt_logprobs":)" + prompt_logprobs_;
     out += R"(,"prompt_token_ids":)" + prompt_ids_;
     out += R"(,"prompt_text":)";
@@ -55,14 +55,15 @@ class GatheredChat : public ChatListener {
     } else {
       out += "null";
     }
-    out += R"(,"kv_transfer_params":null})";
+    out += R"(,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null})";
     SendJson(call_, std::move(out));
   }
 
-  void Fail(const Status& error) override { call_.reply->Send(ErrorResponse(error)); }
+  void Refuse(const Status& error) override { call_.reply->Send(ErrorResponse(error)); }
 
  protected:
   void HearPrompt(const RequestOutput& output) override {
+    if (job().num_prompts() > 1) return;
     if (!output.prompt_logprobs.empty()) {
       prompt_logprobs_.clear();
       AppendPromptLogprobs(prompt_logprobs_, output.prompt_logprobs, names_);
@@ -164,7 +165,7 @@ class GatheredChat : public ChatListener {
     } else {
       out += "null";
     }
-    out += '}';
+    out += R"(,"routed_experts":null})";
   }
 
   const TokenNames names_;
@@ -179,7 +180,7 @@ class GatheredChat : public ChatListener {
 class StreamedChat : public ChatListener {
  public:
   StreamedChat(ApiCall call, ChatJob job, ChatAnswerShape shape)
-      : ChatListener(call.state, std::move(job), shape.num_choices),
+      : ChatListener(call, std::move(job), shape.num_choices),
         names_(NamesOf(call, shape)),
         stream_(call.reply, std::move(call.warnings)),
         shape_(std::move(shape)),
@@ -202,7 +203,7 @@ class StreamedChat : public ChatListener {
     if (stream_.Write(events_)) stream_.End();
   }
 
-  void Fail(const Status& error) override {
+  void Refuse(const Status& error) override {
     if (!stream_.has_begun()) return stream_.reply().Send(ErrorResponse(error));
     const std::string body =
         ErrorBody(HttpStatusOf(error.code()), error.message(), FieldOf(error.message()));

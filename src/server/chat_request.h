@@ -14,16 +14,24 @@ struct MessagesSchema {
   static constexpr std::string_view kText =
       R"({"type":"array","minItems":1,"items":{"type":"object","properties":)"
       R"({"role":{"type":"string"},"content":{"anyOf":[{"type":"string"},{"type":"array",)"
-      R"("items":{"type":"object"}},{"type":"null"}]},"name":{"type":"string"},)"
-      R"("tool_calls":{"type":["array","null"],"items":{"type":"object"}},)"
-      R"("tool_call_id":{"type":"string"}},"required":["role"]}})";
+      R"("items":{"type":"object","properties":{"type":{"type":"string"},"text":{},"refusal":{},)"
+      R"("image_url":{},"input_audio":{},"file":{},"video_url":{},"audio_url":{},"uuid":{},)"
+      R"("cache_control":{}}}},{"type":"null"}]},"name":{"type":"string"},)"
+      R"("tool_calls":{"type":["array","null"],"items":{"type":"object","properties":)"
+      R"({"id":{"type":"string"},"type":{"type":"string"},"index":{"type":"integer"},)"
+      R"("function":{"type":"object","properties":{"name":{"type":"string"},"arguments":{}}}}}},)"
+      R"("tool_call_id":{"type":"string"},"reasoning":{},"reasoning_content":{},"refusal":{},)"
+      R"("annotations":{},"audio":{},"function_call":{},"tools":{},"thinking":{}},)"
+      R"("required":["role"]}})";
 };
 struct ToolsSchema {
   static constexpr std::string_view kText =
       R"({"type":["array","null"],"items":{"type":"object","properties":)"
       R"({"type":{"type":"string","enum":["function"]},"function":{"type":"object","properties":)"
       R"({"name":{"type":"string"},"description":{"type":["string","null"]},)"
-      R"("parameters":{"type":["object","null"]}},"required":["name"]}},"required":["function"]}})";
+      R"("parameters":{"type":["object","null"]},"strict":{"type":["boolean","null"]},)"
+      R"("defer_loading":{"type":["boolean","null"]}},"required":["name"]}},)"
+      R"("required":["function"]}})";
 };
 struct ToolChoiceSchema {
   static constexpr std::string_view kText =
@@ -70,7 +78,7 @@ struct ChatRequest {
   std::optional<bool> logprobs;
   std::optional<int> top_logprobs;
   std::optional<int> max_completion_tokens;
-  std::optional<std::string> reasoning_effort;
+  WordOf<EffortWords> reasoning_effort;
   bool include_reasoning = true;
   bool echo = false;
   std::optional<bool> return_prompt_text;
@@ -93,9 +101,8 @@ void VisitFields(ChatRequest& r, Visitor&& visit) {
   VisitFields(r.common, visit);
   VisitSampling(r.sampling, visit, [](std::string_view name) { return name == "logprobs"; });
   VisitForeignFields(visit);
-  for (const char* name : {"prediction", "verbosity"}) {
-    visit(name, AcceptedField(), "Without effect");
-  }
+  visit("prediction", IgnoredField(), "Without effect");
+  visit("verbosity", IgnoredField{.neutral = "\"medium\""}, "Without effect");
   for (const char* name : {"functions", "function_call", "audio", "web_search_options"}) {
     visit(name, RefusedField(), "Not served");
   }

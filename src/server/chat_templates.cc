@@ -55,6 +55,10 @@ std::string_view ChatTemplates::source() const {
   return default_ == nullptr ? std::string_view() : default_->source();
 }
 
+std::string_view ChatTemplates::tool_source() const {
+  return tool_use_ == nullptr ? source() : tool_use_->source();
+}
+
 Result<std::string> ChatTemplates::Render(ChatPrompt prompt) const {
   if (prompt.chat_template) {
     if (!trusts_requests_) {

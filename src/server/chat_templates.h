@@ -43,6 +43,10 @@ class ChatTemplates {
 
   // The text of the template that is used by default; empty where there is none.
   std::string_view source() const;
+  // The same of the one for chats with tools.
+  std::string_view tool_source() const;
+  // Whether that one reads the tools of a request.
+  bool ShowsTools() const { return tool_source().find("tools") != std::string_view::npos; }
 
  private:
   Result<std::string> RenderWith(const ChatTemplate& chat_template, ChatPrompt prompt) const;

@@ -1,6 +1,7 @@
 #include "server/common_request.h"
 
 #include "base/strings.h"
+#include "server/api_error.h"
 #include "server/beam_run.h"
 #include "server/constraint.h"
 
@@ -30,20 +31,22 @@ Status CheckLengths(const AsyncEngine& engine, const SamplingParams& sampling) {
     return InvalidArgument(StrCat("max_tokens: must be at most max_model_len, which is ",
                                   max_model_len, ", got ", *sampling.max_tokens));
   }
+  if (sampling.truncate_prompt_tokens && *sampling.truncate_prompt_tokens > max_model_len) {
+    return InvalidArgument(
+        StrCat("truncate_prompt_tokens: must be at most max_model_len, which is ", max_model_len,
+               ", got ", *sampling.truncate_prompt_tokens));
+  }
   return {};
 }
 
-Status ReadStreamOptions(ApiCall& call, CommonFields& common, Delivery& delivery) {
+Status ReadStreamOptions(CommonFields& common, Delivery& delivery) {
   if (!common.stream_options.is_given()) return {};
   if (!delivery.is_stream) {
     return InvalidArgument("stream_options: only with stream: true");
   }
   StreamOptions options;
-  const auto unknown = ReadFields(common.stream_options.value, options);
-  if (!unknown.ok()) return unknown.status().With("stream_options");
-  if (!unknown->empty()) {
-    QUIRE_RETURN_IF_ERROR(WarnOfUnknown(call, {"stream_options." + unknown->front()}, {}));
-  }
+  const auto read = ReadFields(common.stream_options.value, options);
+  if (!read.ok()) return UnderPath("stream_options", read.status());
   delivery.has_usage_chunk = options.include_usage;
   delivery.has_usage_in_chunks = options.include_usage && options.continuous_usage_stats;
   return {};
@@ -51,7 +54,8 @@ Status ReadStreamOptions(ApiCall& call, CommonFields& common, Delivery& delivery
 
 }  // namespace
 
-Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams& sampling) {
+Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams& sampling,
+                            FieldNames& names) {
   const ApiOptions& options = call.state.options;
   QUIRE_RETURN_IF_ERROR(CheckModel(call.state, common.model));
   QUIRE_RETURN_IF_ERROR(CheckPriority(call.state, common.priority));
@@ -59,7 +63,7 @@ Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams&
   QUIRE_RETURN_IF_ERROR(CheckLengths(*call.engine, sampling));
   Delivery delivery;
   delivery.is_stream = common.stream.value_or(false);
-  QUIRE_RETURN_IF_ERROR(ReadStreamOptions(call, common, delivery));
+  QUIRE_RETURN_IF_ERROR(ReadStreamOptions(common, delivery));
   if (delivery.is_stream && options.enable_force_include_usage) {
     delivery.has_usage_chunk = delivery.has_usage_in_chunks = true;
   }
@@ -69,10 +73,21 @@ Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams&
   delivery.return_token_ids = common.return_token_ids.value_or(false);
   delivery.tokens_as_ids =
       common.return_tokens_as_token_ids.value_or(options.return_tokens_as_token_ids);
-  QUIRE_ASSIGN_OR_RETURN(sampling.structured_outputs, ReadConstraint(common.constraint));
+  QUIRE_ASSIGN_OR_RETURN(sampling.structured_outputs, ReadConstraint(common.constraint, names));
   QUIRE_RETURN_IF_ERROR(CheckBeamSearch(common, sampling));
   sampling.output_kind = delivery.is_stream ? OutputKind::kDelta : OutputKind::kFinalOnly;
   return delivery;
+}
+
+Result<bool> ReadLogprobs(SamplingParams& sampling) {
+  const std::size_t num_ids = sampling.logprob_token_ids.size();
+  if (num_ids == 0) return sampling.logprobs.has_value();
+  if (sampling.logprobs && *sampling.logprobs != static_cast<int>(num_ids)) {
+    return InvalidArgument(StrCat("logprobs: must be the length of logprob_token_ids, which is ",
+                                  num_ids, ", got ", *sampling.logprobs));
+  }
+  sampling.logprobs.reset();
+  return true;
 }
 
 PromptInput InputOf(const CommonFields& common, const SamplingParams& sampling) {

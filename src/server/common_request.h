@@ -9,6 +9,7 @@
 #include "engine/prompt.h"
 #include "request/sampling_params.h"
 #include "server/api_state.h"
+#include "server/field_names.h"
 #include "server/field_reader.h"
 #include "server/request_fields.h"
 
@@ -27,14 +28,14 @@ class NameCollector {
   std::vector<std::string> names_;
 };
 
-// Fills `request` in from `body` and sees to unknown fields.
+// Fills `request` in from `body` and sees to fields that have no effect.
 template <typename Request>
 Status ReadRequest(ApiCall& call, Json& body, Request& request) {
-  QUIRE_ASSIGN_OR_RETURN(const std::vector<std::string> unknown, ReadFields(body, request));
-  if (unknown.empty()) return {};
+  QUIRE_ASSIGN_OR_RETURN(const FieldNotes notes, ReadFields(body, request));
+  if (notes.is_empty()) return {};
   NameCollector known;
   VisitFields(request, known);
-  return WarnOfUnknown(call, unknown, known.names());
+  return WarnOf(call, notes, known.names());
 }
 
 // How a request wants to be answered.
@@ -47,8 +48,13 @@ struct Delivery {
 };
 
 // Checks the common fields against each other, the sampling and the server, and puts the
-// constraint into `sampling`. Names the field.
-Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams& sampling);
+// constraint into `sampling`. Names the field; what the engine will call otherwise goes to `names`.
+Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams& sampling,
+                            FieldNames& names);
+
+// Whether log-probabilities are asked for, be it of the best tokens or of some by their ids. Those
+// of ids come instead of the best.
+Result<bool> ReadLogprobs(SamplingParams& sampling);
 
 // A prompt's part of what the fields say.
 PromptInput InputOf(const CommonFields& common, const SamplingParams& sampling);

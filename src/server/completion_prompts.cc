@@ -54,7 +54,9 @@ Result<std::vector<CompletionPrompt>> ReadPrompts(Json& prompt) {
     return InvalidArgument(
         StrCat("prompt: must be at most ", kMaxPrompts, " prompts, got ", prompt.array().size()));
   }
+  const bool are_texts = prompt.array()[0].is_string();
   for (Json& item : prompt.array()) {
+    if (item.is_string() != are_texts) return WrongKind(item);
     QUIRE_ASSIGN_OR_RETURN(CompletionPrompt one, ReadOne(item));
     prompts.push_back(std::move(one));
   }

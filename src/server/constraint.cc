@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "server/api_error.h"
 #include "server/field_reader.h"
 
 namespace quire {
@@ -83,12 +84,13 @@ class Found {
 
   std::size_t size() const { return names_.size(); }
 
-  Result<Constraint> Take(const StructuredOutputParams& manner) && {
+  Result<Constraint> Take(const StructuredOutputParams& manner, FieldNames& field_names) && {
     if (names_.empty()) return Constraint();
     if (names_.size() > 1) {
       return InvalidArgument(StrCat(names_[1], ": an answer can follow one constraint only, and ",
                                     names_[0], " is given too"));
     }
+    NameConstraint(names_[0], field_names);
     params_.disable_any_whitespace = manner.disable_any_whitespace;
     params_.disable_additional_properties = manner.disable_additional_properties;
     params_.whitespace_pattern = manner.whitespace_pattern;
@@ -139,11 +141,11 @@ Status AddStructuredOutputs(const Json& value, Found& found, StructuredOutputPar
   }
   StructuredOutputs fields;
   Json copy = value;
-  const Result<std::vector<std::string>> unknown = ReadFields(copy, fields);
-  if (!unknown.ok()) return unknown.status().With(kField);
-  if (!unknown->empty()) {
+  const Result<FieldNotes> notes = ReadFields(copy, fields);
+  if (!notes.ok()) return UnderPath(kField, notes.status());
+  if (!notes->unknown.empty()) {
     return InvalidArgument(
-        StrCat("structured_outputs: has no field ", Printable(unknown->front())));
+        StrCat("structured_outputs: has no field ", Printable(notes->unknown.front())));
   }
   const std::size_t before = found.size();
   if (fields.json.is_given()) {
@@ -178,7 +180,15 @@ Status AddStructuredOutputs(const Json& value, Found& found, StructuredOutputPar
 
 }  // namespace
 
-Result<Constraint> ReadConstraint(const ConstraintFields& fields) {
+void NameConstraint(const std::string& field, FieldNames& names) {
+  const std::string outer = names.Outer(field);
+  for (const char* inner : {"structured_outputs", "json schema", "json", "regex", "choice",
+                            "grammar", "structural_tag"}) {
+    names.Add(inner, outer);
+  }
+}
+
+Result<Constraint> ReadConstraint(const ConstraintFields& fields, FieldNames& names) {
   Found found;
   StructuredOutputParams manner;
   if (fields.response_format.is_given()) {
@@ -204,7 +214,7 @@ Result<Constraint> ReadConstraint(const ConstraintFields& fields) {
   if (fields.guided_whitespace_pattern) {
     manner.whitespace_pattern = *fields.guided_whitespace_pattern;
   }
-  return std::move(found).Take(manner);
+  return std::move(found).Take(manner, names);
 }
 
 Constraint SchemaConstraint(const Json& schema) {

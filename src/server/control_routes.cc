@@ -27,14 +27,13 @@ HttpResponse OneMember(std::string name, Json value) {
 // Whether a request would be served: 200 with nothing in it, or 503 that says why not.
 HttpHandler Health(const ControlSources& sources) {
   return [sources](const Request&, const Reply& reply) {
+    const std::string_view why = sources.why_refused();
+    if (!why.empty()) return reply->Send(ErrorResponse(503, why));
     const std::shared_ptr<AsyncEngine> engine = sources.engine();
-    if (sources.is_draining())
-      return reply->Send(ErrorResponse(503, "the server is shutting down"));
     if (engine == nullptr) return reply->Send(ErrorResponse(503, "no engine is running"));
     if (!engine->is_healthy()) {
       return reply->Send(ErrorResponse(503, "the engine has failed or starts again"));
     }
-    if (engine->is_paused()) return reply->Send(ErrorResponse(503, "the engine is paused"));
     reply->Send(Empty());
   };
 }
@@ -96,11 +95,32 @@ Result<std::vector<std::string>> AbortedIds(const std::string& body) {
   return ids;
 }
 
+// Ends the request of that id, or those of a client that called them so; whether there was one.
+bool AbortOne(AsyncEngine& engine, const std::string& id) {
+  if (engine.AbortNamed(id, false) > 0) return true;
+  int num_aborted = 0;
+  for (const char* prefix : {"cmpl-", "chatcmpl-", "resp_", "msg_", "generate-tokens-"}) {
+    num_aborted += engine.AbortNamed(prefix + id, true);
+  }
+  return num_aborted > 0;
+}
+
+// Answers with the ids of which there were requests, and the others.
 void Abort(AsyncEngine& engine, const Request& request, const Reply& reply) {
   const auto ids = AbortedIds(request->body);
   if (!ids.ok()) return reply->Send(ErrorResponse(ids.status()));
-  for (const std::string& id : *ids) engine.Abort(id);
-  reply->Send(Empty());
+  Json outcome;
+  Json& aborted = outcome["aborted"] = Json(JsonArray{});
+  JsonArray unknown;
+  for (const std::string& id : *ids) {
+    if (AbortOne(engine, id)) {
+      aborted.array().emplace_back(id);
+    } else {
+      unknown.emplace_back(id);
+    }
+  }
+  outcome["unknown"] = Json(std::move(unknown));
+  reply->Send({.body = outcome.Dump()});
 }
 
 void AddAdminRoutes(const EngineSource& engine, std::vector<Route>& routes) {
@@ -140,10 +160,12 @@ std::vector<Route> ControlRoutes(const ControlSources& sources) {
                     [version = sources.version](const Request&, const Reply& reply) {
                       reply->Send(OneMember("version", Json(version)));
                     }});
-  routes.push_back({"GET", "/load", Access::kKey,
-                    [num_active = sources.num_active](const Request&, const Reply& reply) {
-                      reply->Send(OneMember("server_load", Json(num_active() - 1)));
-                    }});
+  if (sources.num_active) {
+    routes.push_back({"GET", "/load", Access::kKey,
+                      [num_active = sources.num_active](const Request&, const Reply& reply) {
+                        reply->Send(OneMember("server_load", Json(num_active() - 1)));
+                      }});
+  }
   if (sources.metrics) {
     routes.push_back({"GET", "/metrics", sources.metrics_need_key ? Access::kKey : Access::kOpen,
                       [metrics = sources.metrics](const Request&, const Reply& reply) {

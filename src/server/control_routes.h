@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/async_engine.h"
@@ -16,9 +17,9 @@ namespace quire {
 struct ControlSources {
   // The engine that serves; null where none does.
   std::function<std::shared_ptr<AsyncEngine>()> engine;
-  std::function<bool()> is_draining;
+  std::function<std::string_view()> why_refused;  // what would start work; empty: it is not
   std::function<std::int64_t()>
-      num_active;                        // requests that are being answered, this one among them
+      num_active;  // requests that are being answered, this one among them; empty: no /load
   std::function<std::string()> metrics;  // the page; empty: there is no /metrics
   bool metrics_need_key = true;
   std::string version;

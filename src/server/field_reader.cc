@@ -1,5 +1,6 @@
 #include "server/field_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -13,9 +14,13 @@ Status WrongKind(std::string_view wanted, const Json& got) {
   return InvalidArgument(StrCat("must be ", wanted, ", got ", got.kind()));
 }
 
-// An integer, also one spelled with a fraction of zero.
+// An integer, also one spelled with a fraction of zero, as a string, or as true or false.
 Result<std::int64_t> IntegerOf(const Json& value) {
   if (value.is_int()) return value.integer();
+  if (value.is_bool()) return value.boolean() ? 1 : 0;
+  if (value.is_string()) {
+    if (const auto number = ParseNumber<std::int64_t>(value.string())) return *number;
+  }
   constexpr double kExact = 9007199254740992.0;  // 2^53
   if (value.is_double() && std::trunc(value.number()) == value.number() &&
       std::abs(value.number()) <= kExact) {
@@ -45,6 +50,17 @@ bool IsEmpty(const Json& value) {
          (value.is_object() && value.object().empty());
 }
 
+bool IsNeutral(const Json& value, std::string_view neutral) {
+  return IsEmpty(value) || (!neutral.empty() && value.Dump() == neutral);
+}
+
+// Enough of a value to be recognised.
+std::string Shown(const Json& value) {
+  constexpr std::size_t kMaxShown = 64;
+  return value.is_array() || value.is_object() ? std::string(value.kind())
+                                               : Printable(value.Dump(), kMaxShown);
+}
+
 }  // namespace
 
 FieldReader::FieldReader(Json& object) : members_(object.object()), is_known_(members_.size()) {}
@@ -54,6 +70,9 @@ Json* FieldReader::Take(std::string_view name) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].first != name) continue;
     is_known_[i] = true;
+    if (value != nullptr && (notes_.repeated.empty() || notes_.repeated.back() != name)) {
+      notes_.repeated.emplace_back(name);
+    }
     value = &members_[i].second;
   }
   return value;
@@ -63,12 +82,19 @@ void FieldReader::Note(std::string_view name, const Status& status) {
   if (!status.ok()) status_ = status.With(name);
 }
 
-std::vector<std::string> FieldReader::UnknownNames() const {
-  std::vector<std::string> names;
+FieldNotes FieldReader::TakeNotes() && {
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!is_known_[i]) names.push_back(members_[i].first);
+    if (!is_known_[i]) notes_.unknown.push_back(members_[i].first);
   }
-  return names;
+  if (notes_.unknown.empty() && !unknown_members_.empty()) {
+    notes_.nearest_member = std::move(unknown_members_.front().nearest);
+  }
+  for (UnknownMember& member : unknown_members_) notes_.unknown.push_back(std::move(member.path));
+  return std::move(notes_);
+}
+
+void FieldReader::Fill(std::string_view name, Json& value, IgnoredField& field) {
+  if (!IsNeutral(value, field.neutral)) notes_.ignored.emplace_back(name);
 }
 
 Status FieldReader::Read(const Json& value, bool& field) {
@@ -92,8 +118,9 @@ Status FieldReader::Read(const Json& value, std::int64_t& field) {
 
 Status FieldReader::Read(const Json& value, std::uint64_t& field) {
   if (value.is_uint64()) {
-    field = value.uint64();
-    return {};
+    return InvalidArgument(StrCat("must be an integer of 64 bits, at most ",
+                                  std::numeric_limits<std::int64_t>::max(), ", got ",
+                                  value.Dump()));
   }
   QUIRE_ASSIGN_OR_RETURN(const std::int64_t number, IntegerOf(value));
   field = static_cast<std::uint64_t>(number);
@@ -108,6 +135,12 @@ Status FieldReader::Read(const Json& value, std::optional<std::uint64_t>& field)
 
 Status FieldReader::Read(const Json& value, double& field) {
   if (value.is_null()) return {};
+  if (value.is_string()) {
+    const auto number = ParseNumber<double>(value.string());
+    if (!number || !std::isfinite(*number)) return WrongKind("a number", value);
+    field = *number;
+    return {};
+  }
   if (!value.is_number()) return WrongKind("a number", value);
   field = value.number();
   return {};
@@ -161,15 +194,31 @@ Status FieldReader::Read(const Json& value, std::vector<std::pair<TokenId, float
   return {};
 }
 
-Status FieldReader::Read(Json& value, JsonField& field) {
-  field.value = std::move(value);
+Status FieldReader::Read(const Json& value, StringList& field) {
+  if (value.is_string()) return WrongKind("a list of strings", value);
+  return Read(value, static_cast<std::vector<std::string>&>(field));
+}
+
+Status FieldReader::ReadWord(const Json& value, std::span<const std::string_view> words,
+                             std::optional<std::string>& field) {
+  field.reset();
+  if (value.is_null()) return {};
+  const bool is_known =
+      value.is_string() && std::ranges::find(words, value.string()) != words.end();
+  if (!is_known) {
+    return InvalidArgument(StrCat("must be one of ", Join(words, ", "), ", got ", Shown(value)));
+  }
+  field = value.string();
   return {};
 }
 
 Status FieldReader::Read(const Json& /*value*/, const AcceptedField& /*field*/) { return {}; }
 
 Status FieldReader::Read(const Json& value, const RefusedField& field) {
-  if (IsEmpty(value) || (!field.neutral.empty() && value.Dump() == field.neutral)) return {};
+  if (IsNeutral(value, field.neutral)) return {};
+  if (!field.neutral.empty()) {
+    return InvalidArgument(StrCat("must be ", field.neutral, " here, got ", Shown(value)));
+  }
   return InvalidArgument("is not served here; leave it out");
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,9 +13,20 @@
 #include "base/id.h"
 #include "base/status.h"
 #include "formats/json.h"
+#include "server/known_members.h"
 #include "server/request_fields.h"
 
 namespace quire {
+
+// What a request says that has no effect.
+struct FieldNotes {
+  std::vector<std::string> unknown;   // names that no field has, then those inside of fields
+  std::string nearest_member;         // to the first one inside of a field; may be empty
+  std::vector<std::string> ignored;   // IgnoredFields
+  std::vector<std::string> repeated;  // given more than once; the last one counts
+
+  bool is_empty() const { return unknown.empty() && ignored.empty() && repeated.empty(); }
+};
 
 // The visitor that fills the fields in. Null is the same as absent, but that it empties an
 // optional field.
@@ -25,9 +37,7 @@ class FieldReader {
 
   template <typename T>
   void operator()(std::string_view name, T&& field, std::string_view /*help*/) {
-    if (Json* value = Take(name); value != nullptr && status_.ok()) {
-      Note(name, Read(*value, field));
-    }
+    if (Json* value = Take(name); value != nullptr && status_.ok()) Fill(name, *value, field);
   }
   template <typename T>
   void operator()(std::string_view name, Required<T>& field, std::string_view /*help*/) {
@@ -36,17 +46,35 @@ class FieldReader {
     if (value == nullptr || value->is_null()) {
       status_ = InvalidArgument(std::string(name) + ": is required");
     } else {
-      Note(name, Read(*value, static_cast<T&>(field)));
+      Fill(name, *value, static_cast<T&>(field));
     }
   }
 
   const Status& status() const { return status_; }
-  // Names that no field has, in the order of the text.
-  std::vector<std::string> UnknownNames() const;
+  // One of `words`, or null for none of them.
+  static Status ReadWord(const Json& value, std::span<const std::string_view> words,
+                         std::optional<std::string>& field);
+
+  // What is to be said of the fields that were read.
+  FieldNotes TakeNotes() &&;
 
  private:
   Json* Take(std::string_view name);
   void Note(std::string_view name, const Status& status);
+  template <typename T>
+  void Fill(std::string_view name, Json& value, T& field) {
+    Note(name, Read(value, field));
+  }
+  template <typename Schema>
+  void Fill(std::string_view name, Json& value, JsonFieldOf<Schema>& field) {
+    FindUnknownMembers(value, SchemaOfField<Schema>(), name, unknown_members_);
+    field.value = std::move(value);
+  }
+  template <typename Words>
+  void Fill(std::string_view name, Json& value, WordOf<Words>& field) {
+    Note(name, ReadWord(value, Words::kWords, field.value));
+  }
+  void Fill(std::string_view name, Json& value, IgnoredField& field);
 
   static Status Read(const Json& value, bool& field);
   static Status Read(const Json& value, int& field);
@@ -58,7 +86,7 @@ class FieldReader {
   static Status Read(const Json& value, std::vector<TokenId>& field);
   static Status Read(const Json& value, std::vector<std::pair<TokenId, float>>& field);
   static Status Read(const Json& value, std::optional<std::uint64_t>& field);
-  static Status Read(Json& value, JsonField& field);
+  static Status Read(const Json& value, StringList& field);
   static Status Read(const Json& value, const AcceptedField& field);
   static Status Read(const Json& value, const RefusedField& field);
   template <typename T>
@@ -72,13 +100,15 @@ class FieldReader {
 
   JsonObject& members_;
   std::vector<bool> is_known_;
+  std::vector<UnknownMember> unknown_members_;
+  FieldNotes notes_;
   Status status_;
 };
 
-// Fills `request` in from `body`, which is used up; gives the names that it does not know.
+// Fills `request` in from `body`, which is used up; gives what is to be said of its fields.
 // kInvalidArgument names the field: "temperature: must be a number, got a string".
 template <typename Request>
-Result<std::vector<std::string>> ReadFields(Json& body, Request& request) {
+Result<FieldNotes> ReadFields(Json& body, Request& request) {
   if (!body.is_object()) {
     return InvalidArgument("the body must be a JSON object, got " + std::string(body.kind()));
   }
@@ -89,7 +119,7 @@ Result<std::vector<std::string>> ReadFields(Json& body, Request& request) {
   FieldReader reader(body);
   VisitFields(request, reader);
   QUIRE_RETURN_IF_ERROR(reader.status());
-  return reader.UnknownNames();
+  return std::move(reader).TakeNotes();
 }
 
 }  // namespace quire

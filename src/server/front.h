@@ -1,9 +1,11 @@
-// What every request passes before a route answers it: drain, path, key.
+// What every request passes before a route answers it: path, key, and whether work is taken in.
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
@@ -22,32 +24,38 @@ struct FrontOptions {
   bool sends_request_id = true;
 };
 
+// Why what would start work is refused now; empty where it is taken in. Any thread.
+using WorkGate = std::function<std::string_view()>;
+
 // Any thread.
 class HttpFront {
  public:
   explicit HttpFront(FrontOptions options);
 
-  // Until the first call every request is answered 503: the model is loading.
-  void SetRoutes(std::vector<Route> routes) QUIRE_EXCLUDES(mutex_);
-  // From now on what would start work is answered 503; the rest goes on.
-  void BeginDrain() { is_draining_.store(true, std::memory_order_relaxed); }
-  bool is_draining() const { return is_draining_.load(std::memory_order_relaxed); }
+  // Until the first call every request is answered 503: the model is loading. After it what would
+  // start work, a POST to a route of Access::kKey, is answered 503 while `gate` says why.
+  void SetRoutes(std::vector<Route> routes, WorkGate gate) QUIRE_EXCLUDES(mutex_);
 
   void Handle(std::shared_ptr<const HttpRequest> request, std::shared_ptr<HttpReply> reply) const;
   // Header lines of every answer to `request`.
   std::string MoreHeaders(const HttpRequest& request) const;
 
  private:
-  std::shared_ptr<const Router> router() const QUIRE_EXCLUDES(mutex_);
+  // What SetRoutes was given last.
+  struct Table {
+    Router router;
+    WorkGate gate;
+  };
+  std::shared_ptr<const Table> table() const QUIRE_EXCLUDES(mutex_);
   std::shared_ptr<const HttpRequest> WithoutRoot(std::shared_ptr<const HttpRequest> request) const;
-  void Answer(const Route& route, std::shared_ptr<const HttpRequest> request,
-              std::shared_ptr<HttpReply> reply) const;
+  // Why `request` may not have what `route` gives; nothing where it may.
+  std::optional<HttpResponse> Refusal(const Route& route, const WorkGate& gate,
+                                      const HttpRequest& request) const;
 
   const FrontOptions options_;
   const Cors cors_;
-  std::atomic<bool> is_draining_ = false;
   mutable Mutex mutex_;
-  std::shared_ptr<const Router> router_ QUIRE_GUARDED_BY(mutex_);
+  std::shared_ptr<const Table> table_ QUIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace quire

@@ -41,6 +41,9 @@ class HttpReply {
  public:
   virtual ~HttpReply() = default;
 
+  // Goes out with the head of the answer, where that is still to be sent.
+  virtual void AddHeader(HttpHeader header) = 0;
+
   virtual void Send(HttpResponse response) = 0;
 
   // The head of a chunked answer; `head.body` is its first piece and may be empty.
@@ -68,7 +71,9 @@ enum class Access {
 
 struct Route {
   std::string method;
-  std::string path;  // a part "{name}" matches one part of the path, which the handler reads again
+  // A part "{name}" matches one part of the path, a last one "{name:path}" all that is left; the
+  // handler reads it again.
+  std::string path;
   Access access = Access::kKey;
   HttpHandler handler;
 };

@@ -120,7 +120,7 @@ void HttpConnection::CountBody(std::size_t num_bytes) {
 
 void HttpConnection::RefuseRequest(const HttpRefusal& refusal) {
   BeginAnswer({.request_id = NewRequestId()}, false);
-  exchange_->Send(ErrorResponse(refusal.status, refusal.message));
+  exchange_->Send(RefusalFor(parser_.path(), refusal.status, refusal.message));
   Flush();
 }
 
@@ -148,7 +148,7 @@ void HttpConnection::BeginAnswer(HttpRequest request, bool keeps_alive) {
   if (refusal.message.empty()) {
     Dispatch(request_);
   } else {
-    exchange_->Send(ErrorResponse(refusal.status, refusal.message));
+    exchange_->Send(RefusalFor(request_->path, refusal.status, refusal.message));
   }
   Flush();
 }
@@ -189,6 +189,7 @@ void HttpConnection::OnFlushed() {
 void HttpConnection::OnSent() {
   if (is_closed_) return;
   const bool was_writing = std::exchange(is_writing_, false);
+  const bool has_sent = !sending_.empty();
   write_deadline_ = HttpClock::time_point::max();
   if (sending_.capacity() > kKeptBuffer) {
     sending_ = std::string();
@@ -196,6 +197,10 @@ void HttpConnection::OnSent() {
     sending_.clear();
   }
   if (taken_.is_last) return FinishAnswer();
+  if (has_sent && service_.comment_interval.count() > 0 && exchange_ != nullptr &&
+      exchange_->is_event_stream()) {
+    comment_time_ = HttpClock::now() + service_.comment_interval;
+  }
   if (was_writing) Flush();  // what came meanwhile
 }
 
@@ -206,6 +211,7 @@ void HttpConnection::OnProgress() {
 void HttpConnection::FinishAnswer() {
   Report(exchange_->status());
   const bool must_close = taken_.must_close;
+  comment_time_ = HttpClock::time_point::max();
   taken_ = {};
   exchange_.reset();
   request_.reset();
@@ -248,12 +254,18 @@ void HttpConnection::OnEnd() {
 }
 
 HttpClock::time_point HttpConnection::deadline() const {
-  return is_closed_ ? HttpClock::time_point::max() : std::min(phase_deadline_, write_deadline_);
+  return is_closed_ ? HttpClock::time_point::max()
+                    : std::min({phase_deadline_, write_deadline_, comment_time_});
 }
 
 void HttpConnection::OnTime(HttpClock::time_point now) {
   if (is_closed_ || deadline() > now) return;
   if (write_deadline_ <= now) return Close();
+  if (comment_time_ <= now) {
+    comment_time_ = HttpClock::time_point::max();  // until it is sent
+    if (exchange_ != nullptr && !is_writing_) exchange_->WriteComment();
+    if (phase_deadline_ > now) return;
+  }
   switch (phase_) {
     case Phase::kIdle:
     case Phase::kLinger:

@@ -56,6 +56,7 @@ struct HttpService {
   std::chrono::milliseconds body_timeout{30'000};        // between two pieces of a body
   std::chrono::milliseconds keep_alive_timeout{75'000};  // between two requests
   std::chrono::milliseconds write_timeout{30'000};       // while the client takes nothing
+  std::chrono::milliseconds comment_interval{0};         // of a stream without news; 0: none
   std::chrono::milliseconds request_timeout{0};          // from request to whole answer; 0: none
   std::size_t max_buffered_bodies = std::size_t{512} << 20;  // of all connections together
 
@@ -124,6 +125,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Phase phase_ = Phase::kIdle;
   HttpClock::time_point phase_deadline_ = HttpClock::time_point::max();
   HttpClock::time_point write_deadline_ = HttpClock::time_point::max();
+  HttpClock::time_point comment_time_ = HttpClock::time_point::max();
   bool is_closed_ = false;
   bool is_writing_ = false;
   bool is_consuming_ = false;

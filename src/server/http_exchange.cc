@@ -186,6 +186,15 @@ HttpExchange::Taken HttpExchange::Take(std::string& out) {
   return {.is_last = state_ == State::kEnded, .must_close = must_close_};
 }
 
+bool HttpExchange::is_event_stream() const {
+  MutexLock lock(mutex_);
+  return is_event_stream_ && state_ == State::kStreaming;
+}
+
+void HttpExchange::WriteComment() {
+  if (is_event_stream()) Write(": keep-alive\n\n");
+}
+
 void HttpExchange::LeaveClient() {
   std::function<void()> gone;
   {
@@ -232,8 +241,18 @@ class ExchangeReply : public HttpReply {
   ExchangeReply& operator=(const ExchangeReply&) = delete;
   ~ExchangeReply() override { exchange_->Abandon(); }
 
-  void Send(HttpResponse response) override { exchange_->Send(response); }
-  void BeginStream(HttpResponse head) override { exchange_->BeginStream(head); }
+  void AddHeader(HttpHeader header) override {
+    MutexLock lock(mutex_);
+    headers_.push_back(std::move(header));
+  }
+  void Send(HttpResponse response) override {
+    AddTo(response);
+    exchange_->Send(response);
+  }
+  void BeginStream(HttpResponse head) override {
+    AddTo(head);
+    exchange_->BeginStream(head);
+  }
   bool Write(std::string_view bytes) override { return exchange_->Write(bytes); }
   void EndStream() override { exchange_->EndStream(); }
   void OnClientGone(std::function<void()> gone) override {
@@ -241,7 +260,15 @@ class ExchangeReply : public HttpReply {
   }
 
  private:
+  void AddTo(HttpResponse& head) QUIRE_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    for (HttpHeader& header : headers_) head.headers.push_back(std::move(header));
+    headers_.clear();
+  }
+
   const std::shared_ptr<HttpExchange> exchange_;
+  Mutex mutex_;
+  std::vector<HttpHeader> headers_ QUIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -67,6 +67,10 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
   };
   // Appends what waits to be sent. Called when all that was taken before has been sent.
   Taken Take(std::string& out) QUIRE_EXCLUDES(mutex_);
+  // Whether what is being sent is a stream of events that goes on.
+  bool is_event_stream() const QUIRE_EXCLUDES(mutex_);
+  // Puts a comment into such a stream, which readers pass over.
+  void WriteComment() QUIRE_EXCLUDES(mutex_);
   // The client has left: nothing more is taken or kept.
   void LeaveClient() QUIRE_EXCLUDES(mutex_);
   // Ends the answer with an error, in its headers or as an event of its stream, and tells the

@@ -1,5 +1,6 @@
 #include "server/http_parser.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -83,6 +84,18 @@ bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   return true;
 }
 
+int CountHeaders(const HttpRequest& request, std::string_view name) {
+  return static_cast<int>(std::ranges::count_if(request.headers, [name](const HttpHeader& header) {
+    return EqualsIgnoringCase(header.name, name);
+  }));
+}
+
+// Whether a line of the head begins with a blank. Beast joins it to the line before; what stands
+// between the client and this server may have read something else (RFC 9112, 5.2).
+bool HasFoldedLine(std::string_view head) {
+  return head.find("\n ") != std::string_view::npos || head.find("\n\t") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string_view HttpRequest::header(std::string_view name) const {
@@ -103,6 +116,12 @@ HttpParser::HttpParser(const HttpLimits& limits) : limits_(limits) {}
 HttpParser::~HttpParser() = default;
 
 bool HttpParser::has_head() const { return state_ != nullptr && state_->reader.has_head; }
+
+std::string_view HttpParser::path() const {
+  if (state_ == nullptr) return {};
+  const std::string_view target = state_->reader.target;
+  return target.substr(0, target.find('?'));
+}
 
 std::size_t HttpParser::num_body_bytes() const {
   return state_ == nullptr ? 0 : state_->reader.request.body.size();
@@ -126,7 +145,6 @@ HttpParser::Progress HttpParser::Feed(std::string_view& bytes) {
   return FeedHead(bytes);
 }
 
-// The grammar reads a head only when all of it is there.
 HttpParser::Progress HttpParser::FeedHead(std::string_view& bytes) {
   std::string& kept = state_->kept;
   const std::size_t room = limits_.max_header_bytes + 4 - kept.size();
@@ -134,6 +152,10 @@ HttpParser::Progress HttpParser::FeedHead(std::string_view& bytes) {
   kept.append(bytes.substr(0, room));
   std::size_t used = 0;
   const Progress progress = Put(kept, used);
+  // A header is used only together with all the lines on which it goes on.
+  if (HasFoldedLine(std::string_view(kept).substr(0, used))) {
+    return Refuse(400, "a header goes on in the next line, which HTTP no longer allows");
+  }
   if (!state_->reader.has_head || progress == Progress::kRefused) {
     bytes.remove_prefix(kept.size() - num_known);
     if (progress == Progress::kNeedsMore && kept.size() > limits_.max_header_bytes) {
@@ -210,9 +232,11 @@ HttpParser::Progress HttpParser::CheckHead() {
   if (!is_http_1_0_ && request.header("host").empty()) {
     return Refuse(400, "the Host header is missing");
   }
+  if (CountHeaders(request, "host") > 1) return Refuse(400, "there is more than one Host header");
   const std::string_view encoding = request.header("transfer-encoding");
-  if (!encoding.empty() && !EqualsIgnoringCase(encoding, "chunked")) {
-    return Refuse(501, StrCat("Transfer-Encoding ", Printable(encoding), " is not supported"));
+  if (!encoding.empty() && (is_http_1_0_ || !EqualsIgnoringCase(encoding, "chunked"))) {
+    return Refuse(400, StrCat("Transfer-Encoding ", Printable(encoding),
+                              is_http_1_0_ ? " is not part of HTTP/1.0" : " is not supported"));
   }
   const std::string_view expect = request.header("expect");
   if (!expect.empty() && !EqualsIgnoringCase(expect, "100-continue")) {

@@ -45,6 +45,7 @@ class HttpParser {
   const HttpRefusal& refusal() const { return refusal_; }
   bool has_begun() const { return state_ != nullptr; }  // a byte of the request has come
   bool has_head() const;
+  std::string_view path() const;  // of the request being read, as written; empty before it is there
   std::size_t num_body_bytes() const;  // that have come of the request being read
   // Of the request read last or being read, once its head is there.
   bool keeps_alive() const { return keeps_alive_; }

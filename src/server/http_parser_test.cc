@@ -93,7 +93,8 @@ TEST(HttpParser, RefusesWhatIsNoRequest) {
   EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nHost h\r\n\r\n"), 400);
   EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n"), 400);
   EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"),
-            501);
+            400);
+  EXPECT_EQ(RefusedWith("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400);
   EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nHost: h\r\nExpect: tea\r\n\r\n"), 417);
 }
 
@@ -104,6 +105,30 @@ TEST(HttpParser, RefusesTwoLengthsOfOneBody) {
   EXPECT_EQ(RefusedWith("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n"
                         "Content-Length: 6\r\n\r\nhello"),
             400);
+}
+
+// A proxy in front may have chosen the other one.
+TEST(HttpParser, RefusesTwoHosts) {
+  EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+  EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nhOST: a\r\n\r\n"), 400);
+  EXPECT_EQ(RefusedWith("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+}
+
+TEST(HttpParser, RefusesHeadersThatGoOnInTheNextLine) {
+  for (const std::string head :
+       {"GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n\tb\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nX:\r\n \r\n\r\n", "GET / HTTP/1.1\r\n Host: h\r\n\r\n"}) {
+    for (std::size_t step = 1; step <= head.size(); ++step) {
+      HttpParser parser({});
+      ASSERT_EQ(FeedInPieces(parser, head, step), Progress::kRefused) << head << step;
+      EXPECT_EQ(parser.refusal().status, 400);
+    }
+  }
+  // Blanks at the beginning of a body are its own.
+  HttpParser parser({});
+  std::string_view whole = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n a\n b";
+  EXPECT_EQ(parser.Feed(whole), Progress::kComplete);
 }
 
 TEST(HttpParser, HoldsNoMoreThanItsLimits) {
@@ -118,6 +143,12 @@ TEST(HttpParser, HoldsNoMoreThanItsLimits) {
                         "b\r\nhello world\r\n0\r\n\r\n",
                         small),
             413);
+  std::string many = "GET / HTTP/1.1\r\n";
+  for (const char name : {'A', 'B', 'C'})
+    many += std::string(1, name) + ": " + std::string(90, 'x') + "\r\n";
+  HttpParser patient(small);
+  ASSERT_EQ(FeedInPieces(patient, many, 10), Progress::kRefused) << "the sum counts";
+  EXPECT_EQ(patient.refusal().status, 431);
   const std::string long_chunk_line =
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1;" + std::string(5000, 'x');
   HttpParser parser(small);

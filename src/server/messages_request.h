@@ -16,28 +16,54 @@ struct AnthropicMessagesSchema {
       R"({"type":"array","minItems":1,"items":{"type":"object","properties":)"
       R"({"role":{"type":"string","enum":["user","assistant","system"]},"content":{"anyOf":)"
       R"([{"type":"string"},{"type":"array","items":{"type":"object","properties":)"
-      R"({"type":{"type":"string"}},"required":["type"]}}]}},"required":["role","content"]}})";
+      R"({"type":{"type":"string"},"text":{"type":"string"},"citations":{},"cache_control":{},)"
+      R"("source":{},"title":{},"context":{},"id":{"type":"string"},"name":{"type":"string"},)"
+      R"("input":{},"caller":{},"tool_use_id":{"type":"string"},"content":{},"is_error":{},)"
+      R"("thinking":{},"signature":{},"data":{}},)"
+      R"("required":["type"]}}]}},"required":["role","content"]}})";
 };
 struct AnthropicSystemSchema {
   static constexpr std::string_view kText =
-      R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"object"}},{"type":"null"}]})";
+      R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"object","properties":)"
+      R"({"type":{"type":"string"},"text":{"type":"string"},"citations":{},"cache_control":{}}}},)"
+      R"({"type":"null"}]})";
 };
 struct AnthropicToolsSchema {
   static constexpr std::string_view kText =
       R"({"type":["array","null"],"items":{"type":"object","properties":)"
-      R"({"name":{"type":"string"},"description":{"type":["string","null"]},)"
-      R"("input_schema":{"type":"object"}},"required":["name","input_schema"]}})";
+      R"({"type":{"type":["string","null"]},"name":{"type":"string"},)"
+      R"("description":{"type":["string","null"]},"input_schema":{"type":"object"},)"
+      R"("cache_control":{},"strict":{},"defer_loading":{},"eager_input_streaming":{},)"
+      R"("input_examples":{},"allowed_callers":{}},"required":["name","input_schema"]}})";
+};
+struct AnthropicToolChoiceSchema {
+  static constexpr std::string_view kText =
+      R"({"type":["object","null"],"properties":{"type":{"type":"string",)"
+      R"("enum":["auto","any","tool","none"]},"name":{"type":"string"},)"
+      R"("disable_parallel_tool_use":{"type":["boolean","null"]}},"required":["type"]})";
+};
+struct ThinkingSchema {
+  static constexpr std::string_view kText =
+      R"({"type":["object","null"],"properties":{"type":{"type":"string",)"
+      R"("enum":["enabled","disabled","adaptive"]},"budget_tokens":{},"display":{}},)"
+      R"("required":["type"]})";
+};
+struct OutputConfigSchema {
+  static constexpr std::string_view kText =
+      R"({"type":["object","null"],"properties":{"effort":{"type":["string","null"]},)"
+      R"("format":{"type":["object","null"],"properties":{"type":{"type":"string"},)"
+      R"("schema":{"type":"object"}}}}})";
 };
 
 // What the prompt is made of; all that counting needs.
 struct CountTokensRequest {
-  std::optional<std::string> model;
+  Required<std::string> model;
   Required<JsonFieldOf<AnthropicMessagesSchema>> messages;
   JsonFieldOf<AnthropicSystemSchema> system;
   JsonFieldOf<AnthropicToolsSchema> tools;
-  JsonFieldOf<ObjectSchema> tool_choice;
-  JsonFieldOf<ObjectSchema> thinking;
-  JsonFieldOf<ObjectSchema> output_config;
+  JsonFieldOf<AnthropicToolChoiceSchema> tool_choice;
+  JsonFieldOf<ThinkingSchema> thinking;
+  JsonFieldOf<OutputConfigSchema> output_config;
   JsonFieldOf<ObjectSchema> chat_template_kwargs;
 };
 
@@ -59,7 +85,7 @@ void VisitFields(CountTokensRequest& r, Visitor&& visit) {
 struct MessagesRequest {
   CountTokensRequest chat;
   std::optional<int> max_tokens;
-  std::vector<std::string> stop_sequences;
+  StringList stop_sequences;
   std::optional<bool> stream;
   std::optional<double> temperature;
   std::optional<int> top_k;
@@ -77,9 +103,10 @@ void VisitFields(MessagesRequest& r, Visitor&& visit) {
   visit("top_k", r.top_k, "Keep this many of the best tokens; 0: all");
   visit("top_p", r.top_p, "Keep the best tokens that reach this probability together, (0, 1]");
   visit("cache_salt", r.cache_salt, "Only requests with the same salt share cached prefixes");
-  for (const char* name : {"metadata", "service_tier", "mm_payload", "inference_geo"}) {
+  for (const char* name : {"metadata", "mm_payload", "inference_geo"}) {
     visit(name, AcceptedField(), "Without effect");
   }
+  visit("service_tier", IgnoredField{.neutral = "\"auto\""}, "There is one tier");
   for (const char* name : {"container", "watermarking", "kv_transfer_params", "ec_transfer_params",
                            "vllm_xargs", "return_mm_kwargs"}) {
     visit(name, RefusedField(), "Not served");

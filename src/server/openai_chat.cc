@@ -1,31 +1,44 @@
 #include "server/openai_chat.h"
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/strings.h"
+#include "server/api_error.h"
 #include "server/beam_run.h"
 #include "server/chat_job.h"
 #include "server/chat_listeners.h"
+#include "server/chat_request.h"
 #include "server/common_request.h"
+#include "server/completion_prompts.h"
+#include "server/render.h"
 
 namespace quire {
 namespace {
 
-// logprobs, top_logprobs and the two names of max_tokens.
-Status ReadCounts(ChatRequest& request) {
+// logprobs, top_logprobs and the two names of max_tokens. Gives whether there are logprobs.
+Result<bool> ReadCounts(ChatRequest& request, FieldNames& names) {
   const int top = request.top_logprobs.value_or(0);
-  if (top != 0 && !request.logprobs.value_or(false)) {
-    return InvalidArgument("top_logprobs: needs logprobs: true");
+  const int num_ids = static_cast<int>(request.sampling.logprob_token_ids.size());
+  if (!request.logprobs.value_or(false)) {
+    if (top != 0) return InvalidArgument("top_logprobs: needs logprobs: true");
+    if (num_ids > 0) return InvalidArgument("logprob_token_ids: needs logprobs: true");
+  } else {
+    request.sampling.logprobs = top == 0 ? num_ids : top;
+    names.Add("logprobs", "top_logprobs");
   }
-  if (request.logprobs.value_or(false)) request.sampling.logprobs = top;
-  if (!request.max_completion_tokens) return {};
+  QUIRE_ASSIGN_OR_RETURN(const bool has_logprobs, ReadLogprobs(request.sampling));
+  if (!request.max_completion_tokens) return has_logprobs;
   if (*request.max_completion_tokens < 1) {
     return InvalidArgument(
         StrCat("max_completion_tokens: must be at least 1, got ", *request.max_completion_tokens));
   }
   request.sampling.max_tokens = request.max_completion_tokens;
-  return {};
+  names.Add("max_tokens", "max_completion_tokens");
+  return has_logprobs;
 }
 
 // The role of the answer, and what it is to begin with.
@@ -43,51 +56,135 @@ void ReadLastMessage(const ApiState& state, const ChatRequest& request, ChatAnsw
   }
 }
 
-}  // namespace
-
-ChatPrompt ChatPromptOf(ChatRequest& request, bool shows_tools) {
+ChatPrompt PromptOf(ChatRequest& request, bool shows_tools) {
   ChatPrompt prompt;
   prompt.messages = std::move(request.messages.value);
   if (shows_tools) prompt.tools = std::move(request.tools.value);
-  prompt.documents = std::move(request.chat.documents.value);
-  prompt.kwargs = std::move(request.chat.chat_template_kwargs.value);
-  prompt.chat_template = std::move(request.chat.chat_template);
-  prompt.reasoning_effort = std::move(request.reasoning_effort);
-  prompt.add_generation_prompt = request.chat.add_generation_prompt;
-  prompt.continue_final_message = request.chat.continue_final_message;
+  TakeTemplateFields(request.chat, prompt);
+  prompt.reasoning_effort = std::move(request.reasoning_effort.value);
   return prompt;
 }
 
-Status HandleChat(ApiCall call, Json body) {
+// A request that has been read, and what the engine is to do.
+struct Chat {
   ChatRequest request;
-  request.sampling = call.engine->sampling_defaults();
-  request.sampling.max_tokens.reset();
-  QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
-  QUIRE_RETURN_IF_ERROR(ReadCounts(request));
+  ChatTask task;
   ChatAnswerShape shape;
-  QUIRE_ASSIGN_OR_RETURN(shape.delivery, ReadCommon(call, request.common, request.sampling));
-  ChatJob job;
-  QUIRE_ASSIGN_OR_RETURN(job.tools,
-                         PlanTools(call.state, request.tools.value, request.tool_choice.value,
-                                   request.parallel_tool_calls, request.sampling));
+};
+
+Status CheckChat(ApiCall& call, Chat& chat) {
+  ChatRequest& request = chat.request;
+  ChatJob& job = chat.task.job;
+  job.names.Add("prompt", "messages");
+  QUIRE_ASSIGN_OR_RETURN(chat.shape.has_logprobs, ReadCounts(request, job.names));
+  QUIRE_ASSIGN_OR_RETURN(chat.shape.delivery,
+                         ReadCommon(call, request.common, request.sampling, job.names));
+  const ToolFields tools{request.tools.value, request.tool_choice.value,
+                         request.parallel_tool_calls};
+  QUIRE_ASSIGN_OR_RETURN(job.tools, PlanTools(call, tools, request.sampling, job.names));
+  return {};
+}
+
+// Fills in what comes of the request, whose fields are checked.
+void MakeTask(ApiCall& call, Chat& chat) {
+  ChatRequest& request = chat.request;
+  ChatJob& job = chat.task.job;
   if (NeedsSpecialTokens(call.state, job.tools)) request.sampling.skip_special_tokens = false;
-  ReadLastMessage(call.state, request, shape);
+  ReadLastMessage(call.state, request, chat.shape);
   job.head = MakeReplyHead(call, "chatcmpl-", request.common.request_id);
+  job.api = "chat_completions";
+  job.is_stream = chat.shape.delivery.is_stream;
   job.include_reasoning = request.include_reasoning;
   job.wants_prompt_text = request.return_prompt_text.value_or(false);
   job.add_special_tokens = request.chat.add_special_tokens;
-  shape.has_logprobs = request.sampling.logprobs.has_value();
-  const int n = request.sampling.n;
-  shape.num_choices = static_cast<std::size_t>(std::clamp(n, 1, kMaxOutputs));
+  chat.shape.num_choices = static_cast<std::size_t>(std::clamp(request.sampling.n, 1, kMaxOutputs));
+  chat.task.prompt = PromptOf(request, job.tools.shows_tools);
+  chat.task.input = InputOf(request.common, request.sampling);
+}
 
-  std::vector<PromptInput> inputs;
-  inputs.push_back(ChatInput(call.state, ChatPromptOf(request, job.tools.shows_tools), job,
-                             InputOf(request.common, request.sampling)));
-  const std::string id = job.head.id;
+Status ReadChat(ApiCall& call, Json& body, Chat& chat) {
+  chat.request.sampling = call.engine->sampling_defaults();
+  chat.request.sampling.max_tokens.reset();
+  QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, chat.request));
+  QUIRE_RETURN_IF_ERROR(chat.task.job.names.Translate(CheckChat(call, chat)));
+  MakeTask(call, chat);
+  return {};
+}
+
+// The chats of a batch, each as a prompt of its own.
+Status ReadBatch(Chat& chat, std::vector<ChatPrompt>& prompts) {
+  Json all = std::move(chat.task.prompt.messages);
+  chat.task.prompt.messages = Json();
+  if (!all.is_array() || all.array().empty() || all.array().size() > kMaxPrompts) {
+    return InvalidArgument(StrCat("messages: must be a list of 1 to ", kMaxPrompts, " chats"));
+  }
+  for (std::size_t i = 0; i < all.array().size(); ++i) {
+    if (!all.array()[i].is_array()) {
+      return InvalidArgument(
+          StrCat("messages[", i, "]: must be a list of messages, got ", all.array()[i].kind()));
+    }
+    prompts.push_back(chat.task.prompt);
+    prompts.back().messages = std::move(all.array()[i]);
+  }
+  if (prompts.size() * chat.shape.num_choices > static_cast<std::size_t>(kMaxOutputs)) {
+    return InvalidArgument(StrCat("n: ", prompts.size(), " chats of ", chat.shape.num_choices,
+                                  " outputs are more than the ", kMaxOutputs, " of a request"));
+  }
+  return {};
+}
+
+// `input`, whose refusals name the chat of a batch.
+PromptInput NamedInput(PromptInput input, std::size_t chat_idx) {
+  input.prepare = [prepare = std::move(input.prepare), chat_idx](PromptInput& self) {
+    FieldNames names;
+    names.Add("messages", StrCat("messages[", chat_idx, "]"));
+    return names.Translate(prepare(self));
+  };
+  return input;
+}
+
+void Start(ApiCall call, Chat chat, std::vector<PromptInput> inputs) {
+  const std::string id = chat.task.job.head.id;
   const std::shared_ptr<HttpReply> reply = call.reply;
   const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
-  StartPrompts(place, request.common, id, std::move(inputs),
-               MakeChatListener(std::move(call), std::move(job), std::move(shape)));
+  StartPrompts(place, chat.request.common, id, std::move(inputs),
+               MakeChatListener(std::move(call), std::move(chat.task.job), std::move(chat.shape)));
+}
+
+}  // namespace
+
+Status HandleChat(ApiCall call, Json body) {
+  Chat chat;
+  QUIRE_RETURN_IF_ERROR(ReadChat(call, body, chat));
+  std::vector<PromptInput> inputs;
+  inputs.push_back(ChatInput(call.state, chat.task));
+  Start(std::move(call), std::move(chat), std::move(inputs));
+  return {};
+}
+
+Status HandleChatRender(ApiCall call, Json body) {
+  Chat chat;
+  QUIRE_RETURN_IF_ERROR(ReadChat(call, body, chat));
+  return RenderChat(std::move(call), std::move(chat.task), ErrorResponse);
+}
+
+Status HandleChatBatch(ApiCall call, Json body) {
+  Chat chat;
+  QUIRE_RETURN_IF_ERROR(ReadChat(call, body, chat));
+  if (chat.shape.delivery.is_stream) return InvalidArgument("stream: a batch cannot be streamed");
+  if (chat.task.job.tools.shows_tools) return InvalidArgument("tools: a batch can have none");
+  std::vector<ChatPrompt> prompts;
+  QUIRE_RETURN_IF_ERROR(ReadBatch(chat, prompts));
+  std::vector<PromptInput> inputs;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    ChatTask task{.job = chat.task.job, .prompt = {}, .input = chat.task.input};
+    task.job.rendered = std::make_shared<RenderedChat>();
+    if (i > 0) chat.task.job.more_rendered.push_back(task.job.rendered);
+    if (i == 0) chat.task.job.rendered = task.job.rendered;
+    task.prompt = std::move(prompts[i]);
+    inputs.push_back(NamedInput(ChatInput(call.state, task), i));
+  }
+  Start(std::move(call), std::move(chat), std::move(inputs));
   return {};
 }
 

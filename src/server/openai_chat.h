@@ -1,17 +1,16 @@
-// POST /v1/chat/completions.
+// POST /v1/chat/completions and what is made of such a request.
 #pragma once
 
 #include "base/status.h"
 #include "formats/json.h"
 #include "server/api_state.h"
-#include "server/chat_request.h"
-#include "server/chat_templates.h"
 
 namespace quire {
 
 Status HandleChat(ApiCall call, Json body);
-
-// The chat of a request, whose fields it uses up.
-ChatPrompt ChatPromptOf(ChatRequest& request, bool shows_tools);
+// The prompt of such a request, as token ids and text.
+Status HandleChatRender(ApiCall call, Json body);
+// {"messages": [[…], […]]}: one answer with the choices of every chat, one chat after the other.
+Status HandleChatBatch(ApiCall call, Json body);
 
 }  // namespace quire

@@ -215,6 +215,13 @@ TEST(Chat, ReadsTheArgumentsOfEarlierCalls) {
   }
 }
 
+TEST(Chat, IsRefusedWhereThereIsNoTemplate) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.chat_template.clear();
+  ApiRig rig(Says("x"), options);
+  EXPECT_EQ(rig.Refused(kPath, Body()), "messages");
+}
+
 TEST(Chat, TellsWhyATemplateRefuses) {
   ApiOptions options = ApiRig::SmallOptions();
   options.chat_template = "{{ raise_exception('roles must alternate') }}";
@@ -268,6 +275,27 @@ TEST(Chat, CallsToolsTheSameInBothModes) {
   EXPECT_TRUE(At(message, "content").is_null());
 }
 
+TEST(Chat, CountsWhatItsToolParserLookedThrough) {
+  ApiRig rig(Says(std::string(kCall)));
+  const auto count = [&](const char* mode, const char* outcome) {
+    const std::string series = StrCat("vllm:tool_call_parser_invocations_total{mode=\"", mode,
+                                      "\",model_name=\"null\",outcome=\"", outcome,
+                                      "\",request_type=\"chat_completions\"} ");
+    const std::string page = rig.engine().metrics().Expose();
+    const std::size_t at = page.find(series);
+    return at == std::string::npos ? -1 : std::stoi(page.substr(at + series.size()));
+  };
+  EXPECT_EQ(count("non_streaming", "tool_call"), 0);
+  rig.PostOk(kPath, Body(""));
+  EXPECT_EQ(count("non_streaming", "no_tool_call"), 0) << "no tools, no parser";
+  rig.PostOk(kPath, Body(kTools));
+  EXPECT_EQ(count("non_streaming", "tool_call"), 1);
+  EXPECT_EQ(count("streaming", "tool_call"), 0);
+  rig.Stream(kPath, Body(StrCat(kTools, R"(,"stream":true)")));
+  EXPECT_GT(count("streaming", "tool_call"), 0);
+  EXPECT_EQ(count("non_streaming", "tool_call"), 1);
+}
+
 TEST(Chat, GivesOneCallWhereTheyMayNotBeParallel) {
   ApiRig rig(Says(std::string(kCall)));
   const Json reply = rig.PostOk(kPath, Body(StrCat(kTools, R"(,"parallel_tool_calls":false)")));
@@ -305,7 +333,118 @@ TEST(Chat, NamesWhatIsWrongWithTools) {
   ApiOptions options = ApiRig::SmallOptions();
   options.tool_call_parser = "";
   ApiRig none(Says("x"), options);
-  EXPECT_EQ(none.Refused(kPath, Body(kTools)), "tool_choice");
+  EXPECT_EQ(none.Refused(kPath, Body(kTools)), "tools");
+  EXPECT_EQ(none.Refused(kPath, Body(StrCat(kTools, R"(,"tool_choice":"auto")"))), "tool_choice");
+}
+
+TEST(Chat, LooksForCallsInTheUsualFormatWhereTheTemplateTellsNone) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.tool_call_parser = "auto";
+  ApiRig rig(Says(std::string(kCall)), options);
+  const HttpResponse response = rig.Post(kPath, Body(kTools));
+  EXPECT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(At(*ParseJson(response.body), "choices", 0, "message", "tool_calls").array().size(),
+            2U);
+  ASSERT_EQ(response.headers.size(), 1U);
+  EXPECT_NE(response.headers[0].value.find("hermes"), std::string::npos);
+  options.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}";
+  ApiRig blind(Says("x"), options);
+  const HttpResponse unseen = blind.Post(kPath, Body(kTools));
+  EXPECT_EQ(unseen.status, 200);
+  ASSERT_EQ(unseen.headers.size(), 1U);
+  EXPECT_NE(unseen.headers[0].value.find("does not show them"), std::string::npos);
+}
+
+TEST(Chat, NamesTheFieldThatTheClientSent) {
+  ApiRig rig(Says("x"));
+  const std::string long_text(3000, 'a');
+  const std::pair<const char*, std::string> cases[] = {
+      {"max_completion_tokens", R"(,"max_completion_tokens":99999)"},
+      {"max_tokens", R"(,"max_tokens":99999)"},
+      {"top_logprobs", R"(,"logprobs":true,"top_logprobs":500)"},
+      {"logprob_token_ids", R"(,"logprob_token_ids":[1])"},
+      {"logprob_token_ids", R"(,"logprobs":true,"logprob_token_ids":[99999])"},
+      {"reasoning_effort", R"(,"reasoning_effort":"zz")"},
+      {"guided_regex", R"(,"guided_regex":"(")"},
+      {"response_format.json_schema.schema",
+       R"(,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"zz"}}})"},
+      {"truncate_prompt_tokens", R"(,"truncate_prompt_tokens":99999)"},
+      {"tools", StrCat(R"(,"tools":[{"type":"function","function":{"name":"f",)",
+                       R"("parameters":{"type":"zz"}}}],"tool_choice":"required")")},
+  };
+  for (const auto& [param, more] : cases) {
+    EXPECT_EQ(rig.Refused(kPath, Body(more)), param) << more;
+  }
+  EXPECT_EQ(
+      rig.Refused(kPath, Body("", StrCat(R"([{"role":"user","content":")", long_text, "\"}]"))),
+      "messages");
+}
+
+TEST(Chat, GivesLogprobsWhereThoseOfSomeTokensAreAskedFor) {
+  ApiRig rig(Says("x"));
+  const Json reply = rig.PostOk(kPath, Body(R"(,"logprobs":true,"logprob_token_ids":[97,98])"));
+  EXPECT_TRUE(At(reply, "choices", 0, "logprobs").is_object());
+  const Json completion =
+      rig.PostOk("/v1/completions", R"({"prompt":"a","max_tokens":1,"logprob_token_ids":[97,98]})");
+  EXPECT_TRUE(At(completion, "choices", 0, "logprobs").is_object());
+}
+
+TEST(Chat, AnswersABatchOfChats) {
+  ApiRig rig(Says("yo"));
+  const Json reply = rig.PostOk(
+      "/v1/chat/completions/batch",
+      R"({"n":2,"messages":[[{"role":"user","content":"a"}],[{"role":"user","content":"bcd"}]]})");
+  ASSERT_EQ(At(reply, "choices").array().size(), 4U);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(At(reply, "choices", i, "index"), Json(i));
+    EXPECT_EQ(At(reply, "choices", i, "message", "content"), Json("yo"));
+  }
+  EXPECT_EQ(At(reply, "usage", "prompt_tokens"),
+            Json(std::string_view("<user>a<assistant><user>bcd<assistant>").size()));
+  const char* path = "/v1/chat/completions/batch";
+  EXPECT_EQ(rig.Refused(path, R"({"messages":[]})"), "messages");
+  EXPECT_EQ(rig.Refused(path, R"({"messages":[[{"role":"user","content":"a"}],7]})"),
+            "messages[1]");
+  EXPECT_EQ(rig.Refused(path, R"({"messages":[[{"role":"user","content":"a"}],)"
+                              R"([{"role":"wizard","content":"a"}]]})"),
+            "messages[1][0].role");
+  EXPECT_EQ(rig.Refused(path, R"({"stream":true,"messages":[[{"role":"user","content":"a"}]]})"),
+            "stream");
+}
+
+TEST(Chat, SharesARouteWithCompletionsWhereTheBodyTellsWhichItIs) {
+  ApiRig rig(Says("yo"));
+  EXPECT_EQ(At(rig.PostOk("/invocations", Body()), "object"), Json("chat.completion"));
+  EXPECT_EQ(At(rig.PostOk("/invocations", R"({"prompt":"a"})"), "object"), Json("text_completion"));
+  EXPECT_EQ(rig.Refused("/invocations", R"({"input":"a"})"), "body");
+}
+
+TEST(Chat, HasEveryMemberThatTheOriginalSends) {
+  ApiRig rig(Says("yo"));
+  const Json reply = rig.PostOk(kPath, Body());
+  for (const char* member : {"service_tier", "prompt_logprobs", "prompt_token_ids", "prompt_text",
+                             "kv_transfer_params", "ec_transfer_params", "metrics"}) {
+    EXPECT_NE(reply.Find(member), nullptr) << member;
+  }
+  EXPECT_NE(At(reply, "choices", 0).Find("routed_experts"), nullptr);
+  EXPECT_NE(At(reply, "usage").Find("prompt_tokens_details"), nullptr);
+  EXPECT_NE(At(reply, "usage").Find("completion_tokens_details"), nullptr);
+}
+
+TEST(Chat, WarnsOfFieldsInsideOfOthersOrRefusesThem) {
+  const char* messages = R"([{"role":"user","content":"a","contnet":"b"}])";
+  ApiRig rig(Says("x"));
+  const HttpResponse warned = rig.Post(kPath, Body("", messages));
+  ASSERT_EQ(warned.headers.size(), 1U);
+  EXPECT_NE(warned.headers[0].value.find("messages[0].contnet; did you mean content?"),
+            std::string::npos)
+      << warned.headers[0].value;
+  ApiOptions strict = ApiRig::SmallOptions();
+  strict.strict_fields = true;
+  ApiRig strict_rig(Says("x"), strict);
+  EXPECT_EQ(strict_rig.Refused(kPath, Body("", messages)), "messages[0].contnet");
+  EXPECT_EQ(strict_rig.Refused(kPath, Body(R"(,"n":1,"n":1)")), "n");
+  EXPECT_EQ(strict_rig.Post(kPath, Body(R"(,"prediction":{"type":"content"})")).headers.size(), 1U);
 }
 
 TEST(Chat, TellsReasoningFromContent) {

@@ -15,6 +15,7 @@
 #include "server/completion_request.h"
 #include "server/json_text.h"
 #include "server/logprob_text.h"
+#include "server/render.h"
 #include "server/reply_parts.h"
 #include "server/sse.h"
 
@@ -34,6 +35,7 @@ struct Job {
   TokenNames names{nullptr, false};
   const Tokenizer* tokenizer = nullptr;
   std::vector<std::string> prompt_texts;  // "": to be made of the ids
+  FieldNames field_names;                 // of the client
 };
 
 std::string EchoedText(const Job& job, std::size_t prompt_idx, const RequestOutput& output) {
@@ -89,12 +91,14 @@ class GatheredCompletion : public PromptListener {
     out += R"(],"service_tier":null,"system_fingerprint":)";
     AppendJsonString(out, job_.fingerprint);
     out += ',';
-    AppendUsage(out, usage, job_.has_details);
-    out += '}';
+    AppendWholeUsage(out, usage, job_.has_details);
+    out += R"(,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null})";
     SendJson(call_, std::move(out));
   }
 
-  void Fail(const Status& error) override { call_.reply->Send(ErrorResponse(error)); }
+  void Fail(const Status& error) override {
+    call_.reply->Send(ErrorResponse(job_.field_names.Translate(error)));
+  }
 
  private:
   void AppendPrompt(std::string& out, std::size_t prompt_idx, Usage& usage) {
@@ -155,7 +159,7 @@ class GatheredCompletion : public PromptListener {
     }
     out += R"(,"prompt_token_ids":)";
     AppendIdsOrNull(out, output.prompt_token_ids);
-    out += '}';
+    out += R"(,"routed_experts":null})";
   }
 
   void AppendIdsOrNull(std::string& out, const std::vector<TokenId>& ids) const {
@@ -210,7 +214,8 @@ class StreamedCompletion : public PromptListener {
     if (stream_.Write(events_)) stream_.End();
   }
 
-  void Fail(const Status& error) override {
+  void Fail(const Status& failure) override {
+    const Status error = job_.field_names.Translate(failure);
     if (!stream_.has_begun()) return stream_.reply().Send(ErrorResponse(error));
     const std::string body =
         ErrorBody(HttpStatusOf(error.code()), error.message(), FieldOf(error.message()));
@@ -329,8 +334,8 @@ Status SetEcho(CompletionRequest& request, Job& job) {
     job.is_echo_only = true;
     request.sampling.max_tokens = 1;
   }
-  if (request.echo && request.sampling.logprobs) {
-    request.sampling.prompt_logprobs = request.sampling.logprobs;
+  if (request.echo && job.has_logprobs) {
+    request.sampling.prompt_logprobs = request.sampling.logprobs.value_or(0);
   }
   return {};
 }
@@ -377,28 +382,61 @@ Status CheckNumChoices(std::size_t num_prompts, int n) {
                                 " outputs are more than the ", kMaxOutputs, " of a request"));
 }
 
-}  // namespace
-
-Status HandleCompletion(ApiCall call, Json body) {
+// A request that has been read.
+struct Completion {
   CompletionRequest request;
+  Job job;
+  std::vector<CompletionPrompt> prompts;
+};
+
+// Reads and checks a request.
+Status ReadCompletion(ApiCall& call, Json& body, Completion& completion) {
+  CompletionRequest& request = completion.request;
+  Job& job = completion.job;
   request.sampling = call.engine->sampling_defaults();
   request.sampling.max_tokens = SamplingParams().max_tokens;
   QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
-  Job job;
-  QUIRE_ASSIGN_OR_RETURN(job.delivery, ReadCommon(call, request.common, request.sampling));
-  job.has_logprobs = request.sampling.logprobs.has_value();
+  QUIRE_ASSIGN_OR_RETURN(job.delivery,
+                         ReadCommon(call, request.common, request.sampling, job.field_names));
+  QUIRE_ASSIGN_OR_RETURN(job.has_logprobs, ReadLogprobs(request.sampling));
   QUIRE_RETURN_IF_ERROR(SetEcho(request, job));
-  QUIRE_ASSIGN_OR_RETURN(std::vector<CompletionPrompt> prompts, ReadPrompts(request.prompt.value));
-  QUIRE_RETURN_IF_ERROR(CheckNumChoices(prompts.size(), request.sampling.n));
+  QUIRE_ASSIGN_OR_RETURN(completion.prompts, ReadPrompts(request.prompt.value));
+  QUIRE_RETURN_IF_ERROR(CheckNumChoices(completion.prompts.size(), request.sampling.n));
   job.num_choices = static_cast<std::size_t>(std::max(1, request.sampling.n));
   QUIRE_RETURN_IF_ERROR(SetBestOf(request, job));
-
   job.head = MakeReplyHead(call, "cmpl-", request.common.request_id);
+  return {};
+}
+
+// Answers with the prompts as the engine would get them.
+Status SendPrompts(ApiCall& call, Completion& completion) {
+  std::string out = "[";
+  for (CompletionPrompt& prompt : completion.prompts) {
+    if (!prompt.ids) {
+      QUIRE_ASSIGN_OR_RETURN(
+          prompt.ids, Tokenize(call, prompt.text, completion.request.add_special_tokens, "prompt"));
+    }
+    if (out.back() == '}') out += ',';
+    AppendRendered(out, completion.job.head, *prompt.ids, completion.request.sampling);
+    out += '}';
+  }
+  out += ']';
+  SendJson(call, std::move(out));
+  return {};
+}
+
+}  // namespace
+
+Status HandleCompletion(ApiCall call, Json body) {
+  Completion completion;
+  QUIRE_RETURN_IF_ERROR(ReadCompletion(call, body, completion));
+  Job& job = completion.job;
   job.fingerprint = call.state.fingerprint;
   job.has_details = call.state.options.enable_prompt_tokens_details;
   job.tokenizer = call.engine->has_tokenizer() ? &call.engine->tokenizer() : nullptr;
   job.names = TokenNames(job.tokenizer, job.delivery.tokens_as_ids);
-  std::vector<PromptInput> inputs = MakeInputs(request, std::move(prompts), job);
+  std::vector<PromptInput> inputs =
+      MakeInputs(completion.request, std::move(completion.prompts), job);
   const std::string id = job.head.id;
   const std::size_t num_prompts = inputs.size();
   const std::shared_ptr<HttpReply> reply = call.reply;
@@ -409,8 +447,22 @@ Status HandleCompletion(ApiCall call, Json body) {
   } else {
     listener = std::make_unique<GatheredCompletion>(std::move(call), std::move(job), num_prompts);
   }
-  StartPrompts(place, request.common, id, std::move(inputs), std::move(listener));
+  StartPrompts(place, completion.request.common, id, std::move(inputs), std::move(listener));
   return {};
+}
+
+Status HandleCompletionRender(ApiCall call, Json body) {
+  const auto completion = std::make_shared<Completion>();
+  QUIRE_RETURN_IF_ERROR(ReadCompletion(call, body, *completion));
+  std::size_t num_bytes = 0;
+  for (const CompletionPrompt& prompt : completion->prompts) num_bytes += prompt.text.size();
+  if (num_bytes > kMaxTokenizedBytes) {
+    return InvalidArgument(
+        StrCat("prompt: must be at most ", kMaxTokenizedBytes, " bytes of text, got ", num_bytes));
+  }
+  return RunTokenizing(
+      std::move(call), num_bytes,
+      [completion](ApiCall& self) { return SendPrompts(self, *completion); }, ErrorResponse);
 }
 
 }  // namespace quire

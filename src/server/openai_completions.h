@@ -8,5 +8,7 @@
 namespace quire {
 
 Status HandleCompletion(ApiCall call, Json body);
+// The prompts of such a request as token ids.
+Status HandleCompletionRender(ApiCall call, Json body);
 
 }  // namespace quire

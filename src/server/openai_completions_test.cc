@@ -304,6 +304,26 @@ TEST(Completions, RefusesAPromptThatFillsTheContextByName) {
   EXPECT_NE(response.body.find("512"), std::string::npos) << response.body;
 }
 
+TEST(Completions, RefusesAnEndlessWordAndServesOthersBesideIt) {
+  ApiRig rig(Says("x"));
+  for (const std::string_view piece : {"a", "=", " ", "\u4e00"}) {
+    std::string text;
+    while (text.size() < 1'000'000) text += piece;
+    const auto endless = rig.Begin("POST", kPath, StrCat(R"({"prompt":")", text, "\"}"));
+    rig.PostOk(kPath, R"({"prompt":[97]})");
+    const HttpResponse refused = endless->WaitForEnd();
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_NE(refused.body.find("has more than 1024 tokens"), std::string::npos) << refused.body;
+  }
+}
+
+TEST(Completions, MakesAnIdOfItsOwnWhereTheClientsIsAbsurd) {
+  ApiRig rig(Says("x"));
+  const Json reply =
+      rig.PostOk(kPath, StrCat(R"({"prompt":"a","request_id":")", std::string(10'000, 'i'), "\"}"));
+  EXPECT_LT(TextOf(At(reply, "id")).size(), 50U);
+}
+
 TEST(Completions, WarnsOfUnknownFieldsOrRefusesThem) {
   ApiRig rig(Says("x"));
   const HttpResponse warned = rig.Post(kPath, R"({"prompt":"a","temprature":1})");
@@ -366,8 +386,17 @@ TEST(Completions, ServesTwoRequestsOfOneClientChosenId) {
   const auto second = rig.Begin("POST", kPath, body);
   first->Leave();
   const Json reply = *ParseJson(second->WaitForEnd().body);
-  EXPECT_EQ(At(reply, "id"), Json("cmpl-abc"));
+  EXPECT_TRUE(TextOf(At(reply, "id")).starts_with("cmpl-abc-")) << "the first one has cmpl-abc";
   EXPECT_EQ(At(reply, "usage", "completion_tokens"), Json(50));
+}
+
+TEST(Completions, GivesAnIdThatIsFreeAgainToTheNextRequest) {
+  ApiRig rig(Says("a"));
+  for (int i = 0; i < 2; ++i) {
+    const Json reply = rig.PostOk(kPath, R"({"prompt":"a","request_id":"abc"})");
+    rig.engine().Drain();
+    EXPECT_EQ(At(reply, "id"), Json("cmpl-abc"));
+  }
 }
 
 TEST(Completions, TellsOfAFailureInTheMiddleOfAStream) {

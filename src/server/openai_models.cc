@@ -34,7 +34,8 @@ void AppendModel(std::string& out, const ApiState& state, std::string_view name)
 
 }  // namespace
 
-void HandleModels(ApiState& state, const HttpRequest& /*request*/, HttpReply& reply) {
+void HandleModels(ApiState& state, const HttpRequest& /*request*/,
+                  const std::shared_ptr<HttpReply>& reply) {
   HttpResponse response;
   response.body = R"({"object":"list","data":[)";
   for (const std::string& name : state.options.served_model_names) {
@@ -42,18 +43,19 @@ void HandleModels(ApiState& state, const HttpRequest& /*request*/, HttpReply& re
     AppendModel(response.body, state, name);
   }
   response.body += "]}";
-  reply.Send(std::move(response));
+  reply->Send(std::move(response));
 }
 
-void HandleModel(ApiState& state, const HttpRequest& request, HttpReply& reply) {
+void HandleModel(ApiState& state, const HttpRequest& request,
+                 const std::shared_ptr<HttpReply>& reply) {
   constexpr std::string_view kPrefix = "/v1/models/";
   const std::string name = request.path.substr(std::min(kPrefix.size(), request.path.size()));
   if (const Status status = CheckModel(state, name); !status.ok()) {
-    return reply.Send(ErrorResponse(status));
+    return reply->Send(ErrorResponse(status));
   }
   HttpResponse response;
   AppendModel(response.body, state, name);
-  reply.Send(std::move(response));
+  reply->Send(std::move(response));
 }
 
 }  // namespace quire

@@ -8,7 +8,9 @@
 
 namespace quire {
 
-void HandleModels(ApiState& state, const HttpRequest& request, HttpReply& reply);
-void HandleModel(ApiState& state, const HttpRequest& request, HttpReply& reply);
+void HandleModels(ApiState& state, const HttpRequest& request,
+                  const std::shared_ptr<HttpReply>& reply);
+void HandleModel(ApiState& state, const HttpRequest& request,
+                 const std::shared_ptr<HttpReply>& reply);
 
 }  // namespace quire

@@ -5,6 +5,7 @@
 #include "formats/json.h"
 #include "server/chat_request.h"
 #include "server/completion_request.h"
+#include "server/generate_request.h"
 #include "server/messages_request.h"
 #include "server/responses_request.h"
 #include "server/schema_writer.h"
@@ -43,6 +44,7 @@ Json Schemas() {
   schemas["ResponsesRequest"] = SchemaOf<ResponsesRequest>();
   schemas["AnthropicMessagesRequest"] = SchemaOf<MessagesRequest>();
   schemas["AnthropicCountTokensRequest"] = SchemaOf<CountTokensRequest>();
+  schemas["GenerateRequest"] = SchemaOf<GenerateRequest>();
   schemas["TokenizeRequest"] = SchemaOf<TokenizeRequest>();
   schemas["DetokenizeRequest"] = SchemaOf<DetokenizeRequest>();
   schemas["ErrorResponse"] = ErrorSchema();
@@ -109,17 +111,27 @@ const std::vector<RouteDoc>& RouteDocs() {
       {"POST", "/v1/chat/completions", "Answer a chat", "ChatCompletionRequest"},
       {"POST", "/v1/chat/completions/render", "The prompt of a chat as text and token ids",
        "ChatCompletionRequest"},
+      {"POST", "/v1/chat/completions/batch",
+       "Answer several chats at once: messages is a list of chats", ""},
       {"POST", "/v1/responses", "Answer a chat; the answer is kept", "ResponsesRequest"},
+      {"POST", "/v1/responses/render", "The prompt of such a chat as text and token ids",
+       "ResponsesRequest"},
       {"GET", "/v1/responses/{response_id}", "A kept answer", ""},
       {"POST", "/v1/responses/{response_id}/cancel", "End an answer in the background", ""},
       {"POST", "/v1/messages", "Answer a chat, in Anthropic's dialect", "AnthropicMessagesRequest"},
+      {"POST", "/v1/messages/render", "The prompt of such a chat as text and token ids",
+       "AnthropicMessagesRequest"},
       {"POST", "/v1/messages/count_tokens", "How many tokens such a chat has",
        "AnthropicCountTokensRequest"},
+      {"POST", "/invocations",
+       "A chat where the body has messages, a completion where it has a prompt", ""},
+      {"POST", "/inference/v1/generate", "Go on with token ids, in token ids", "GenerateRequest"},
       {"POST", "/tokenize", "A text or a chat as token ids", "TokenizeRequest"},
       {"POST", "/detokenize", "Token ids as text", "DetokenizeRequest"},
       {"GET", "/load", "Requests under way", ""},
       {"GET", "/health", "Whether a request would be served", ""},
       {"GET", "/ping", "The same", ""},
+      {"POST", "/ping", "The same", ""},
       {"GET", "/version", "The program's version", ""},
       {"GET", "/metrics", "Numbers for Prometheus", ""}};
   return docs;

@@ -30,6 +30,7 @@ PromptRun::PromptRun(const PromptPlace& place, std::string id, std::vector<Promp
     : engine_(place.engine),
       ids_(*place.ids),
       id_(std::move(id)),
+      reply_(place.reply),
       inputs_(std::move(inputs)),
       live_ids_(inputs_.size()),
       listener_(std::move(listener)) {}
@@ -94,6 +95,10 @@ void PromptRun::Hear(std::size_t index, RequestOutput output) {
       is_over_ = true;
       EndPrompts();
       return listener_->Fail(output.error);
+    }
+    if (!output.warning.empty() && !has_warned_ && reply_ != nullptr) {
+      has_warned_ = true;
+      reply_->AddHeader({.name = "Warning", .value = StrCat("299 quire \"", output.warning, "\"")});
     }
     if (!listener_->Hear(index, std::move(output))) {
       is_over_ = true;

@@ -74,6 +74,7 @@ class PromptRun : public std::enable_shared_from_this<PromptRun> {
   const std::weak_ptr<AsyncEngine> engine_;
   LiveIds& ids_;
   const std::string id_;
+  HttpReply* const reply_;  // may be null; lives as long as the listener
 
   Mutex mutex_;
   std::vector<PromptInput> inputs_ QUIRE_GUARDED_BY(mutex_);
@@ -82,6 +83,7 @@ class PromptRun : public std::enable_shared_from_this<PromptRun> {
   std::size_t next_ QUIRE_GUARDED_BY(mutex_) = 0;
   std::size_t num_live_ QUIRE_GUARDED_BY(mutex_) = 0;
   std::size_t num_done_ QUIRE_GUARDED_BY(mutex_) = 0;
+  bool has_warned_ QUIRE_GUARDED_BY(mutex_) = false;
   bool is_over_ QUIRE_GUARDED_BY(mutex_) = false;
 };
 

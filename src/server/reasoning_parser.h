@@ -18,6 +18,8 @@ struct ReasoningFormat {
   std::unique_ptr<AnswerParser> (*make)(std::string_view prompt_end) = nullptr;
   // What ends the reasoning; a constraint of the content begins after it.
   std::string_view end_marker;
+  std::string_view begin_marker;  // empty: none
+  bool begins_unmarked = false;   // what has no `begin_marker` is reasoning all the same
 };
 
 // The format of that name or alias. "auto" looks at the chat template; it gives null where the

@@ -7,9 +7,15 @@ namespace quire {
 
 ReplyHead MakeReplyHead(const ApiCall& call, std::string_view prefix,
                         const std::optional<std::string>& request_id) {
-  return {.id = StrCat(prefix, IdOf(*call.request, request_id)),
-          .model = call.state.options.served_model_names.front(),
-          .created = UnixSeconds()};
+  ReplyHead head{.id = {},
+                 .model = call.state.options.served_model_names.front(),
+                 .created = UnixSeconds(),
+                 .id_lease = {}};
+  LiveIds& ids = call.state.reply_ids;
+  head.id = ids.Take(StrCat(prefix, IdOf(*call.request, request_id)));
+  head.id_lease = std::shared_ptr<const void>(
+      nullptr, [&ids, id = head.id](const void* /*none*/) { ids.Give(id); });
+  return head;
 }
 
 void AppendHead(std::string& out, const ReplyHead& head, std::string_view object) {
@@ -23,17 +29,49 @@ void AppendHead(std::string& out, const ReplyHead& head, std::string_view object
   AppendJsonString(out, head.model);
 }
 
-void AppendUsage(std::string& out, const Usage& usage, bool has_details) {
+namespace {
+
+void AppendCounts(std::string& out, const Usage& usage) {
   out += R"("usage":{"prompt_tokens":)";
   AppendInt(out, usage.prompt_tokens);
   out += R"(,"total_tokens":)";
   AppendInt(out, usage.prompt_tokens + usage.completion_tokens);
   out += R"(,"completion_tokens":)";
   AppendInt(out, usage.completion_tokens);
+}
+
+void AppendPromptDetails(std::string& out, const Usage& usage) {
+  out += R"(,"prompt_tokens_details":{"cached_tokens":)";
+  AppendInt(out, usage.cached_tokens);
+  out += '}';
+}
+
+void AppendCompletionDetails(std::string& out, const Usage& usage) {
+  out += R"(,"completion_tokens_details":{"reasoning_tokens":)";
+  AppendInt(out, *usage.reasoning_tokens);
+  out += '}';
+}
+
+}  // namespace
+
+void AppendUsage(std::string& out, const Usage& usage, bool has_details) {
+  AppendCounts(out, usage);
+  if (has_details) AppendPromptDetails(out, usage);
+  if (usage.reasoning_tokens) AppendCompletionDetails(out, usage);
+  out += '}';
+}
+
+void AppendWholeUsage(std::string& out, const Usage& usage, bool has_details) {
+  AppendCounts(out, usage);
   if (has_details) {
-    out += R"(,"prompt_tokens_details":{"cached_tokens":)";
-    AppendInt(out, usage.cached_tokens);
-    out += '}';
+    AppendPromptDetails(out, usage);
+  } else {
+    out += R"(,"prompt_tokens_details":null)";
+  }
+  if (usage.reasoning_tokens) {
+    AppendCompletionDetails(out, usage);
+  } else {
+    out += R"(,"completion_tokens_details":null)";
   }
   out += '}';
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ struct ReplyHead {
   std::string id;
   std::string model;
   std::int64_t created = 0;
+  std::shared_ptr<const void> id_lease;  // no other request has the id while one of them lives
 };
 ReplyHead MakeReplyHead(const ApiCall& call, std::string_view prefix,
                         const std::optional<std::string>& request_id);
@@ -28,8 +30,12 @@ struct Usage {
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;
   std::int64_t cached_tokens = 0;
+  std::optional<std::int64_t> reasoning_tokens;  // of the completion; none: no reasoning is told
 };
+// "usage":{…}; details only where they are known.
 void AppendUsage(std::string& out, const Usage& usage, bool has_details);
+// The same, with null for details that are not.
+void AppendWholeUsage(std::string& out, const Usage& usage, bool has_details);
 
 // "stop" or null.
 void AppendFinishReason(std::string& out, std::optional<FinishReason> reason);

@@ -7,6 +7,7 @@
 // counts as unknown, and /openapi.json are all made from it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,25 @@ struct Required : T {};
 
 // Known to clients, and without effect on an answer.
 struct AcceptedField {};
+
+// Known to clients, who expect an effect that it does not have here: noted unless it is null, or
+// empty, or says what holds anyway.
+struct IgnoredField {
+  std::string_view neutral = {};  // JSON text of that
+};
+
+// A list of strings, where a string alone is not taken for one.
+struct StringList : std::vector<std::string> {};
+
+// One of the words of `Words::kWords`, or none.
+template <typename Words>
+struct WordOf {
+  std::optional<std::string> value;
+};
+struct EffortWords {
+  static constexpr std::array<std::string_view, 7> kWords = {"none", "minimal", "low", "medium",
+                                                             "high", "xhigh",   "max"};
+};
 
 // Known to clients and not served: refused unless it is null, or empty, or says what holds anyway.
 struct RefusedField {
@@ -68,7 +88,11 @@ struct ResponseFormatSchema {
   static constexpr std::string_view kText =
       R"({"type":["object","null"],"properties":{"type":{"type":"string",)"
       R"("enum":["text","json_object","json_schema","structural_tag"]},)"
-      R"("json_schema":{"type":["object","null"]}},"required":["type"]})";
+      R"("json_schema":{"type":["object","null"],"properties":{"name":{"type":"string"},)"
+      R"("description":{"type":["string","null"]},"schema":{},)"
+      R"("strict":{"type":["boolean","null"]}}},)"
+      R"("structures":{"type":"array"},"triggers":{"type":"array"},"format":{}},)"
+      R"("required":["type"]})";
 };
 struct StructuredOutputsSchema {
   static constexpr std::string_view kText =
@@ -79,7 +103,7 @@ struct StructuredOutputsSchema {
       R"("structural_tag":{"type":["string","null"]},)"
       R"("disable_any_whitespace":{"type":"boolean"},)"
       R"("disable_additional_properties":{"type":"boolean"},)"
-      R"("whitespace_pattern":{"type":["string","null"]}}})";
+      R"("whitespace_pattern":{"type":["string","null"]},"_backend":{},"_backend_was_auto":{}}})";
 };
 
 // What the answer must look like; at most one of them (constraint.h).
@@ -143,10 +167,12 @@ void VisitFields(CommonFields& r, Visitor&& visit) {
 // Known to vLLM's and OpenAI's clients, whatever the kind of request.
 template <typename Visitor>
 void VisitForeignFields(Visitor&& visit) {
-  for (const char* name : {"user", "session_id", "metadata", "store", "service_tier",
-                           "safety_identifier", "prompt_cache_key", "mm_payload"}) {
+  for (const char* name :
+       {"user", "session_id", "metadata", "safety_identifier", "prompt_cache_key", "mm_payload"}) {
     visit(name, AcceptedField(), "Without effect");
   }
+  visit("store", IgnoredField(), "Without effect");
+  visit("service_tier", IgnoredField{.neutral = "\"auto\""}, "There is one tier");
   for (const char* name :
        {"watermarking", "kv_transfer_params", "ec_transfer_params", "vllm_xargs",
         "repetition_detection", "thinking_token_budget", "routed_experts_prompt_start",

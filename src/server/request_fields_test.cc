@@ -96,6 +96,17 @@ TEST(FieldReader, ReadsEachKindAndNamesWhatItCannot) {
   EXPECT_EQ(refusal(R"({"prompt":"a","echo":1})"), "echo: must be true or false, got an integer");
   EXPECT_EQ(refusal(R"({"prompt":"a","n":1.5})"), "n: must be an integer of 64 bits, got 1.5");
   EXPECT_EQ(refusal(R"({"echo":true})"), "prompt: is required");
+  // What the original's reader takes for a number, it takes too.
+  EXPECT_EQ(refusal(R"({"prompt":"a","temperature":"0.5","max_tokens":"3","logprobs":true})"),
+            "accepted");
+  EXPECT_EQ(refusal(R"({"prompt":"a","temperature":"nan"})"),
+            "temperature: must be a number, got a string");
+  EXPECT_EQ(refusal(R"({"prompt":"a","seed":9223372036854775807})"), "accepted");
+  EXPECT_EQ(refusal(R"({"prompt":"a","seed":9223372036854775808})"),
+            "seed: must be an integer of 64 bits, at most 9223372036854775807, got "
+            "9223372036854775808");
+  EXPECT_EQ(refusal(R"({"prompt":"a","truncation_side":"right"})"),
+            "truncation_side: must be \"left\" here, got \"right\"");
   EXPECT_EQ(refusal(R"({"prompt":"a","n":99999999999})"),
             "n: must be in [-2147483648, 2147483647], got 99999999999");
 }
@@ -114,7 +125,76 @@ TEST(FieldReader, TakesNullForAbsent) {
 TEST(FieldReader, GivesTheNamesThatNoFieldHas) {
   Json body = *ParseJson(R"({"prompt":"a","b":1,"n":1,"a":2})");
   CompletionRequest request;
-  EXPECT_EQ(*ReadFields(body, request), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(ReadFields(body, request)->unknown, (std::vector<std::string>{"b", "a"}));
+}
+
+template <typename Request>
+FieldNotes NotesOf(const char* text) {
+  Json body = *ParseJson(text);
+  Request request;
+  auto notes = ReadFields(body, request);
+  EXPECT_TRUE(notes.ok()) << notes.status().message();
+  return notes.ok() ? *std::move(notes) : FieldNotes();
+}
+
+TEST(FieldReader, LooksIntoMessagesToolsAndParts) {
+  const FieldNotes chat = NotesOf<ChatRequest>(
+      R"({"messages":[{"role":"user","content":"a","contnet":1},)"
+      R"({"role":"assistant","content":[{"type":"text","text":"b","txt":1}],)"
+      R"("tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}","x":1}}]}],)"
+      R"("tools":[{"type":"function","zz":1,"function":{"name":"f","parameters":{"any":1},"q":2}}],)"
+      R"("stream_options":{"zz":1},"chat_template_kwargs":{"free":1}})");
+  EXPECT_EQ(chat.unknown,
+            (std::vector<std::string>{"messages[0].contnet", "messages[1].content[0].txt",
+                                      "messages[1].tool_calls[0].function.x", "tools[0].zz",
+                                      "tools[0].function.q", "stream_options.zz"}));
+  EXPECT_EQ(chat.nearest_member, "content");
+  EXPECT_EQ(NotesOf<MessagesRequest>(
+                R"({"model":"m","max_tokens":1,"system":[{"type":"text","text":"a","b":1}],)"
+                R"("messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1",)"
+                R"("content":"x","c":1}]}],"tools":[{"name":"f","input_schema":{"d":1},"e":1}],)"
+                R"("thinking":{"type":"enabled","f":1}})")
+                .unknown,
+            (std::vector<std::string>{"messages[0].content[0].c", "system[0].b", "tools[0].e",
+                                      "thinking.f"}));
+  EXPECT_EQ(NotesOf<ResponsesRequest>(
+                R"({"input":[{"role":"user","content":[{"type":"input_text","text":"a","b":1}],)"
+                R"("c":1}],"text":{"format":{"type":"text","d":1}},"reasoning":{"e":1},)"
+                R"("tools":[{"type":"function","name":"f","g":1}]})")
+                .unknown,
+            (std::vector<std::string>{"input[0].content[0].b", "input[0].c", "text.format.d",
+                                      "reasoning.e", "tools[0].g"}));
+}
+
+TEST(FieldReader, NotesFieldsWithoutEffectAndFieldsGivenTwice) {
+  const FieldNotes notes = NotesOf<ChatRequest>(
+      R"({"messages":[],"prediction":{"type":"content"},"verbosity":"low","service_tier":"auto",)"
+      R"("store":false,"user":"u","n":1,"n":2,"n":3})");
+  EXPECT_EQ(notes.ignored, (std::vector<std::string>{"prediction", "verbosity"}));
+  EXPECT_EQ(notes.repeated, (std::vector<std::string>{"n"}));
+  EXPECT_TRUE(notes.unknown.empty());
+  EXPECT_EQ(NotesOf<ResponsesRequest>(R"({"input":"a","max_tool_calls":3,"service_tier":"flex"})")
+                .ignored,
+            (std::vector<std::string>{"max_tool_calls", "service_tier"}));
+}
+
+TEST(FieldNames, NameWhatTheClientSent) {
+  FieldNames names;
+  names.Add("max_tokens", "max_output_tokens");
+  names.Add("messages[1]", "input[4]");
+  names.AddOfTools(".function.parameters", ".input_schema");
+  names.AddOfTools(".function", "");
+  const auto translated = [&](const char* message) {
+    return names.Translate(InvalidArgument(message)).message();
+  };
+  EXPECT_EQ(translated("max_tokens: must be more"), "max_output_tokens: must be more");
+  EXPECT_EQ(translated("max_tokens_more: x"), "max_tokens_more: x");
+  EXPECT_EQ(translated("messages[1].content[0]: x"), "input[4].content[0]: x");
+  EXPECT_EQ(translated("messages[12]: x"), "messages[12]: x");
+  EXPECT_EQ(translated("tools[3].function.parameters.type: x"), "tools[3].input_schema.type: x");
+  EXPECT_EQ(translated("tools[3].function.name: x"), "tools[3].name: x");
+  EXPECT_EQ(translated("a sentence: max_tokens"), "a sentence: max_tokens");
+  EXPECT_TRUE(names.Translate(Status()).ok());
 }
 
 TEST(Constraint, IsReadFromEachFieldThatAsksForOne) {
@@ -122,7 +202,8 @@ TEST(Constraint, IsReadFromEachFieldThatAsksForOne) {
     Json body = *ParseJson(text);
     ConstraintFields fields;
     EXPECT_TRUE(ReadFields(body, fields).ok());
-    return ReadConstraint(fields);
+    FieldNames names;
+    return ReadConstraint(fields, names);
   };
   EXPECT_EQ(*read("{}"), nullptr);
   EXPECT_EQ(*read(R"({"response_format":{"type":"text"}})"), nullptr);

@@ -13,6 +13,10 @@
 namespace quire {
 namespace {
 
+// What vLLM has besides, never with a value here.
+constexpr std::string_view kNullMembers = R"(,"kv_transfer_params":null,"ec_transfer_params":null,)"
+                                          R"("input_messages":null,"output_messages":null)";
+
 enum class ItemKind { kReasoning, kMessage, kCall };
 
 struct Item {
@@ -20,6 +24,7 @@ struct Item {
   std::string id;
   std::string text;      // or the call's arguments
   std::string logprobs;  // the inside of the list
+  bool has_logprobs = false;
   std::string call_id;
   std::string name;
 };
@@ -34,7 +39,8 @@ void AppendPart(std::string& out, const Item& item) {
   }
   out += R"({"annotations":[],"text":)";
   AppendJsonString(out, item.text);
-  out += R"(,"type":"output_text","logprobs":[)" + item.logprobs + "]}";
+  out += R"(,"type":"output_text","logprobs":)";
+  out += item.has_logprobs ? StrCat("[", item.logprobs, "]}") : "null}";
 }
 
 void AppendItem(std::string& out, const Item& item, bool is_done) {
@@ -59,7 +65,8 @@ void AppendItem(std::string& out, const Item& item, bool is_done) {
       return;
   }
   if (is_done) AppendPart(out, item);
-  out += StrCat(R"(],"status":")", status, "\"}");
+  out += StrCat(R"(],"status":")", status, "\"");
+  out += item.kind == ItemKind::kMessage ? R"(,"phase":null})" : "}";
 }
 
 void AppendObjectHead(std::string& out, const ResponseShape& shape, const ReplyHead& head,
@@ -79,9 +86,13 @@ void AppendResponseUsage(std::string& out, const Usage& usage) {
   AppendInt(out, usage.prompt_tokens);
   out += R"(,"input_tokens_details":{"cached_tokens":)";
   AppendInt(out, usage.cached_tokens);
-  out += R"(},"output_tokens":)";
+  out += R"(,"cache_write_tokens":0,"input_tokens_per_turn":[],"cached_tokens_per_turn":[]})"
+         R"(,"output_tokens":)";
   AppendInt(out, usage.completion_tokens);
-  out += R"(,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":)";
+  out += R"(,"output_tokens_details":{"reasoning_tokens":)";
+  AppendInt(out, usage.reasoning_tokens.value_or(0));
+  out += R"(,"tool_output_tokens":0,"output_tokens_per_turn":[],"tool_output_tokens_per_turn":[]})"
+         R"(,"total_tokens":)";
   AppendInt(out, usage.prompt_tokens + usage.completion_tokens);
   out += '}';
 }
@@ -89,7 +100,7 @@ void AppendResponseUsage(std::string& out, const Usage& usage) {
 class ResponseListener : public ChatListener {
  public:
   ResponseListener(ApiCall call, ChatJob job, ResponseShape shape)
-      : ChatListener(call.state, std::move(job), 1),
+      : ChatListener(call, std::move(job), 1),
         names_(call.engine->has_tokenizer() ? &call.engine->tokenizer() : nullptr, false),
         stream_(call.reply, call.warnings),
         call_(std::move(call)),
@@ -105,22 +116,28 @@ class ResponseListener : public ChatListener {
       status_ = "completed";
     }
     std::string body = Object();
+    Store(body);  // first, so that who hears of it finds it
     if (shape_.is_stream) {
       BeginEvent("response.completed");
       events_ += R"(,"response":)" + body;
       EndEvent();
-      if (stream_.Write(events_)) stream_.End();
+      EndStream();
     }
-    Store(body);
     if (!shape_.is_stream && !shape_.is_background) SendJson(call_, std::move(body));
   }
 
-  void Fail(const Status& error) override {
+  void Refuse(const Status& error) override {
     const int http_status = HttpStatusOf(error.code());
     if (shape_.is_background) {
       status_ = "failed";
       error_ = StrCat(R"({"code":"server_error","message":)", Json(error.message()).Dump(), "}");
-      return Store(Object());
+      const std::string body = Object();
+      Store(body);
+      if (!shape_.is_stream) return;
+      BeginEvent("response.failed");
+      events_ += R"(,"response":)" + body;
+      EndEvent();
+      return EndStream();
     }
     if (!stream_.has_begun()) return call_.reply->Send(ErrorResponse(error));
     events_.clear();
@@ -134,7 +151,7 @@ class ResponseListener : public ChatListener {
     events_ += ',';
     events_ += std::string_view(usual).substr(1, usual.size() - 2);
     EndEvent();
-    if (stream_.Write(events_)) stream_.End();
+    EndStream();
   }
 
  protected:
@@ -158,12 +175,27 @@ class ResponseListener : public ChatListener {
 
   bool EndNews() override {
     if (events_.empty()) return true;
-    const bool goes_on = stream_.Write(events_);
+    const bool goes_on = SendEvents();
     events_.clear();
     return goes_on;
   }
 
  private:
+  // False where nobody wants more.
+  bool SendEvents() {
+    if (shape_.events == nullptr) return stream_.Write(events_);
+    shape_.events->Append(events_);
+    return true;
+  }
+  void EndStream() {
+    if (!SendEvents()) return;
+    if (shape_.events == nullptr) {
+      stream_.End();
+    } else {
+      shape_.events->End();
+    }
+  }
+
   void Take(const AnswerEvent& event) {
     switch (event.kind) {
       case AnswerEventKind::kReasoning:
@@ -183,7 +215,7 @@ class ResponseListener : public ChatListener {
     if (is_open_ && items_.back().kind == kind) return;
     CloseItem();
     const char* prefix = kind == ItemKind::kReasoning ? "rs_" : "msg_";
-    items_.push_back({.kind = kind, .id = prefix + FreshId()});
+    items_.push_back({.kind = kind, .id = prefix + FreshId(), .has_logprobs = shape_.has_logprobs});
     AnnounceItem();
     if (!shape_.is_stream) return;
     BeginItemEvent("response.content_part.added");
@@ -302,6 +334,7 @@ class ResponseListener : public ChatListener {
     }
     out += ']';
     AppendResponseUsage(out, usage());
+    out += kNullMembers;
     out += '}';
     return out;
   }
@@ -334,6 +367,7 @@ class ResponseListener : public ChatListener {
     StoredResponse response;
     response.body = body;
     response.messages = Conversation();
+    response.events = shape_.events;
     ResponseStore& store = *state().responses;
     if (shape_.is_background) {
       store.Complete(shape_.id, std::move(response));
@@ -362,7 +396,9 @@ std::string ResponseBody(const ResponseShape& shape, const ReplyHead& head,
                          std::string_view status) {
   std::string out;
   AppendObjectHead(out, shape, head, status);
-  out += R"(,"error":null,"incomplete_details":null,"output":[],"usage":null})";
+  out += R"(,"error":null,"incomplete_details":null,"output":[],"usage":null)";
+  out += kNullMembers;
+  out += '}';
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "formats/json.h"
 #include "server/chat_job.h"
 #include "server/prompt_run.h"
+#include "server/response_events.h"
 
 namespace quire {
 
@@ -20,7 +21,8 @@ struct ResponseShape {
   bool is_background = false;
   bool is_stored = true;
   bool has_logprobs = false;
-  Json messages;  // the chat that is answered
+  Json messages;                           // the chat that is answered
+  std::shared_ptr<ResponseEvents> events;  // where events go instead of to the client; may be null
 };
 
 // The object while nothing is generated yet. `status`: "queued", "in_progress", …

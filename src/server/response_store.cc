@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/response_events.h"
+
 namespace quire {
 namespace {
 
@@ -26,8 +28,9 @@ void ResponseStore::PutLocked(const std::string& id, StoredResponse response) {
     entries_.erase(found->second);
     by_id_.erase(found);
   }
-  const std::size_t num_bytes =
-      response.body.size() + (response.messages == nullptr ? 0 : SizeOf(*response.messages));
+  const std::size_t num_bytes = response.body.size() +
+                                (response.messages == nullptr ? 0 : SizeOf(*response.messages)) +
+                                (response.events == nullptr ? 0 : response.events->num_bytes());
   entries_.push_front({.id = id, .response = std::move(response), .num_bytes = num_bytes});
   by_id_[id] = entries_.begin();
   num_bytes_ += num_bytes;

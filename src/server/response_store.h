@@ -14,11 +14,13 @@
 namespace quire {
 
 class PromptRun;
+class ResponseEvents;
 
 struct StoredResponse {
-  std::string body;                      // the response object as JSON
-  std::shared_ptr<const Json> messages;  // the chat up to and with the answer; null while it runs
-  std::weak_ptr<PromptRun> run;          // of one that runs
+  std::string body;                        // the response object as JSON
+  std::shared_ptr<const Json> messages;    // the chat up to and with the answer; null while it runs
+  std::shared_ptr<ResponseEvents> events;  // null: they are not kept
+  std::weak_ptr<PromptRun> run;            // of one that runs
   bool is_running = false;
 };
 

@@ -1,15 +1,21 @@
 #include "server/responses.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/strings.h"
 #include "server/api_error.h"
 #include "server/chat_job.h"
 #include "server/common_request.h"
+#include "server/http_target.h"
 #include "server/json_text.h"
 #include "server/prompt_run.h"
+#include "server/render.h"
+#include "server/response_events.h"
 #include "server/response_listener.h"
 #include "server/responses_input.h"
 #include "server/responses_request.h"
@@ -19,7 +25,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "/v1/responses/";
 
-Status ReadPrevious(ApiCall& call, const ResponsesRequest& request, JsonArray& messages) {
+// Appends the messages of the chat that goes on.
+Status ReadPrevious(const ApiCall& call, const ResponsesRequest& request, InputMessages& all) {
   if (!request.previous_response_id) return {};
   const auto stored = call.state.responses->Find(*request.previous_response_id);
   if (!stored) {
@@ -29,16 +36,14 @@ Status ReadPrevious(ApiCall& call, const ResponsesRequest& request, JsonArray& m
   if (stored->messages == nullptr) {
     return InvalidArgument("previous_response_id: that response is not complete");
   }
-  messages = stored->messages->array();
+  for (const Json& message : stored->messages->array()) all.messages.push_back(message);
+  all.origins.resize(all.messages.size(), "previous_response_id");
   return {};
 }
 
 Status CheckWays(const ResponsesRequest& request) {
   if (!request.background.value_or(false)) return {};
   if (!request.store.value_or(true)) return InvalidArgument("background: needs store: true");
-  if (request.common.stream.value_or(false)) {
-    return InvalidArgument("background: excludes stream: true");
-  }
   return {};
 }
 
@@ -95,20 +100,112 @@ Status Translate(ResponsesRequest& request, bool& has_logprobs) {
   return {};
 }
 
-Result<ChatPrompt> PromptOf(ResponsesRequest& request, const JsonArray& messages, Json tools) {
-  ChatPrompt prompt;
-  JsonArray all;
+// A request that has been read, and what the engine is to do.
+struct Response {
+  ResponsesRequest request;
+  ChatTask task;
+  ResponseShape shape;
+};
+
+// The chat: what went before, and the input. Its messages go to shape.messages.
+Status ReadInput(const ApiCall& call, Response& response) {
+  ResponsesRequest& request = response.request;
+  FieldNames& names = response.task.job.names;
+  InputMessages all;
+  QUIRE_RETURN_IF_ERROR(ReadPrevious(call, request, all));
+  QUIRE_ASSIGN_OR_RETURN(InputMessages news, MessagesOfInput(request.input.value));
+  std::ranges::move(news.messages, std::back_inserter(all.messages));
+  std::ranges::move(news.origins, std::back_inserter(all.origins));
+  std::size_t message_idx = 0;
+  JsonArray shown;
   if (request.instructions) {
-    all.push_back(
+    shown.push_back(
         Json(JsonObject{{"role", Json("system")}, {"content", Json(*request.instructions)}}));
+    names.Add("messages[0]", "instructions");
+    ++message_idx;
   }
-  all.insert(all.end(), messages.begin(), messages.end());
-  prompt.messages = Json(std::move(all));
-  prompt.tools = std::move(tools);
+  for (std::string& origin : all.origins) {
+    names.Add(StrCat("messages[", message_idx++, "]"), std::move(origin));
+  }
+  shown.insert(shown.end(), all.messages.begin(), all.messages.end());
+  response.task.prompt.messages = Json(std::move(shown));
+  response.shape.messages = Json(std::move(all.messages));
+  return {};
+}
+
+Status ReadTools(ApiCall& call, Response& response) {
+  ResponsesRequest& request = response.request;
+  ChatJob& job = response.task.job;
+  job.names.AddOfTools(".function", "");
+  QUIRE_ASSIGN_OR_RETURN(Json tools, ChatToolsOf(request.tools.value));
+  const ToolFields fields{tools, request.tool_choice.value, request.parallel_tool_calls};
+  QUIRE_ASSIGN_OR_RETURN(job.tools, PlanTools(call, fields, request.sampling, job.names));
+  if (job.tools.shows_tools) response.task.prompt.tools = std::move(tools);
+  return {};
+}
+
+Status ReadTemplateFields(Response& response) {
+  ResponsesRequest& request = response.request;
+  ChatPrompt& prompt = response.task.prompt;
   prompt.kwargs = std::move(request.chat_template_kwargs.value);
   const Json* effort = request.reasoning.value.Find("effort");
-  if (effort != nullptr && effort->is_string()) prompt.reasoning_effort = effort->string();
-  return prompt;
+  if (effort == nullptr) return {};
+  return FieldReader::ReadWord(*effort, EffortWords::kWords, prompt.reasoning_effort)
+      .With("reasoning.effort");
+}
+
+Status CheckResponse(ApiCall& call, Response& response) {
+  ResponsesRequest& request = response.request;
+  FieldNames& names = response.task.job.names;
+  for (const auto& [inner, outer] : {std::pair("max_tokens", "max_output_tokens"),
+                                     {"logprobs", "top_logprobs"},
+                                     {"prompt", "input"},
+                                     {"response_format.json_schema", "text.format"},
+                                     {"response_format", "text.format"}}) {
+    names.Add(inner, outer);
+  }
+  QUIRE_RETURN_IF_ERROR(CheckWays(request));
+  QUIRE_RETURN_IF_ERROR(Translate(request, response.shape.has_logprobs));
+  QUIRE_ASSIGN_OR_RETURN(const Delivery delivery,
+                         ReadCommon(call, request.common, request.sampling, names));
+  response.shape.is_stream = delivery.is_stream;
+  response.task.job.api = "responses";
+  response.task.job.is_stream = delivery.is_stream;
+  QUIRE_RETURN_IF_ERROR(ReadInput(call, response));
+  QUIRE_RETURN_IF_ERROR(ReadTools(call, response));
+  return ReadTemplateFields(response);
+}
+
+Status ReadResponse(ApiCall& call, Json& body, Response& response) {
+  ResponsesRequest& request = response.request;
+  ChatJob& job = response.task.job;
+  request.sampling = call.engine->sampling_defaults();
+  QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
+  QUIRE_RETURN_IF_ERROR(job.names.Translate(CheckResponse(call, response)));
+  if (NeedsSpecialTokens(call.state, job.tools)) request.sampling.skip_special_tokens = false;
+  job.head = MakeReplyHead(call, "resp_", request.common.request_id);
+  job.include_reasoning = request.include_reasoning;
+  ResponseShape& shape = response.shape;
+  shape.id = job.head.id;
+  shape.echoed = EchoOf(request);
+  shape.is_background = request.background.value_or(false);
+  shape.is_stored = request.store.value_or(true);
+  response.task.input = InputOf(request.common, request.sampling);
+  return {};
+}
+
+// Puts one that runs in the background into the store, and answers the client for now.
+void BeginInBackground(ApiCall& call, const ReplyHead& head, ResponseShape& shape) {
+  std::string first = ResponseBody(shape, head, "in_progress");
+  if (shape.is_stream) {
+    shape.events = std::make_shared<ResponseEvents>();
+    const Status status = shape.events->Read(call.reply, call.warnings, -1);
+    QUIRE_CHECK(status.ok()) << status.message();  // nothing has come yet
+  }
+  call.state.responses->Put(
+      shape.id,
+      {.body = first, .messages = {}, .events = shape.events, .run = {}, .is_running = true});
+  if (!shape.is_stream) SendJson(call, std::move(first));
 }
 
 void SendStored(HttpReply& reply, std::string body) {
@@ -118,58 +215,56 @@ void SendStored(HttpReply& reply, std::string body) {
 }
 
 HttpResponse Unknown(std::string_view id) {
-  return ErrorResponse(404, StrCat("response_id: there is no response ", Printable(id)),
-                       "response_id");
+  HttpResponse response;
+  response.status = 404;
+  response.body =
+      ErrorBodyOfType("invalid_request_error", 404,
+                      StrCat("response_id: there is no response ", Printable(id)), "response_id");
+  return response;
+}
+
+// Sends the events of a stored response; gives why not.
+Status SendEvents(const StoredResponse& stored, const HttpRequest& request,
+                  const std::shared_ptr<HttpReply>& reply) {
+  if (stored.events == nullptr) {
+    return InvalidArgument(
+        "stream: only the events of a response that was made with background: true and stream: "
+        "true are kept");
+  }
+  std::int64_t starting_after = -1;
+  if (const auto text = QueryValue(request.query, "starting_after")) {
+    const auto number = ParseNumber<std::int64_t>(*text);
+    if (!number) {
+      return InvalidArgument(StrCat("starting_after: must be an integer, got ", Printable(*text)));
+    }
+    starting_after = *number;
+  }
+  return stored.events->Read(reply, {}, starting_after);
+}
+
+// The event that tells who reads along that a response was cancelled.
+void EndCancelled(ResponseEvents& events, const std::string& body) {
+  constexpr std::string_view kName = "response.incomplete";
+  events.Append(StrCat("event: ", kName, "\ndata: {\"type\":\"", kName, "\",\"sequence_number\":",
+                       events.num_events(), ",\"response\":", body, "}\n\n"));
+  events.End();
 }
 
 }  // namespace
 
 Status HandleResponse(ApiCall call, Json body) {
-  ResponsesRequest request;
-  request.sampling = call.engine->sampling_defaults();
-  QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
-  QUIRE_RETURN_IF_ERROR(CheckWays(request));
-  ResponseShape shape;
-  QUIRE_RETURN_IF_ERROR(Translate(request, shape.has_logprobs));
-  QUIRE_ASSIGN_OR_RETURN(const Delivery delivery,
-                         ReadCommon(call, request.common, request.sampling));
-  JsonArray messages;
-  QUIRE_RETURN_IF_ERROR(ReadPrevious(call, request, messages));
-  QUIRE_ASSIGN_OR_RETURN(JsonArray news, MessagesOfInput(request.input.value));
-  messages.insert(messages.end(), std::make_move_iterator(news.begin()),
-                  std::make_move_iterator(news.end()));
-  QUIRE_ASSIGN_OR_RETURN(Json tools, ChatToolsOf(request.tools.value));
-
-  ChatJob job;
-  QUIRE_ASSIGN_OR_RETURN(job.tools, PlanTools(call.state, tools, request.tool_choice.value,
-                                              request.parallel_tool_calls, request.sampling));
-  if (NeedsSpecialTokens(call.state, job.tools)) request.sampling.skip_special_tokens = false;
-  if (!job.tools.shows_tools) tools = Json();
-  job.head = MakeReplyHead(call, "resp_", request.common.request_id);
-  job.include_reasoning = request.include_reasoning;
-  shape.id = job.head.id;
-  shape.echoed = EchoOf(request);
-  shape.is_stream = delivery.is_stream;
-  shape.is_background = request.background.value_or(false);
-  shape.is_stored = request.store.value_or(true);
-
+  Response response;
+  QUIRE_RETURN_IF_ERROR(ReadResponse(call, body, response));
+  ChatJob& job = response.task.job;
+  ResponseShape& shape = response.shape;
   std::vector<PromptInput> inputs;
-  QUIRE_ASSIGN_OR_RETURN(ChatPrompt prompt, PromptOf(request, messages, std::move(tools)));
-  inputs.push_back(
-      ChatInput(call.state, std::move(prompt), job, InputOf(request.common, request.sampling)));
-  shape.messages = Json(std::move(messages));
-
+  inputs.push_back(ChatInput(call.state, response.task));
   const std::shared_ptr<HttpReply> reply = call.reply;
-  const PromptPlace place{call.engine, &call.state.live_ids,
-                          shape.is_background ? nullptr : reply.get()};
+  const bool is_background = shape.is_background;
+  const PromptPlace place{call.engine, &call.state.live_ids, is_background ? nullptr : reply.get()};
   ApiState& state = call.state;
   const std::string id = shape.id;
-  const bool is_background = shape.is_background;
-  if (is_background) {
-    std::string first = ResponseBody(shape, job.head, "in_progress");
-    state.responses->Put(id, {.body = first, .is_running = true});
-    SendJson(call, std::move(first));
-  }
+  if (is_background) BeginInBackground(call, job.head, shape);
   const auto run =
       PromptRun::Start(place, id, std::move(inputs),
                        MakeResponseListener(std::move(call), std::move(job), std::move(shape)));
@@ -177,21 +272,32 @@ Status HandleResponse(ApiCall call, Json body) {
   return {};
 }
 
-void HandleGetResponse(ApiState& state, const HttpRequest& request, HttpReply& reply) {
-  const std::string id = request.path.substr(kPrefix.size());
-  const auto stored = state.responses->Find(id);
-  if (!stored) return reply.Send(Unknown(id));
-  SendStored(reply, stored->body);
+Status HandleResponseRender(ApiCall call, Json body) {
+  Response response;
+  QUIRE_RETURN_IF_ERROR(ReadResponse(call, body, response));
+  return RenderChat(std::move(call), std::move(response.task), ErrorResponse);
 }
 
-void HandleCancelResponse(ApiState& state, const HttpRequest& request, HttpReply& reply) {
+void HandleGetResponse(ApiState& state, const HttpRequest& request,
+                       const std::shared_ptr<HttpReply>& reply) {
+  const std::string id = request.path.substr(kPrefix.size());
+  const auto stored = state.responses->Find(id);
+  if (!stored) return reply->Send(Unknown(id));
+  const std::string stream = QueryValue(request.query, "stream").value_or("false");
+  if (stream != "true" && stream != "1") return SendStored(*reply, stored->body);
+  const Status status = SendEvents(*stored, request, reply);
+  if (!status.ok()) reply->Send(ErrorResponse(status));
+}
+
+void HandleCancelResponse(ApiState& state, const HttpRequest& request,
+                          const std::shared_ptr<HttpReply>& reply) {
   constexpr std::string_view kSuffix = "/cancel";
   const std::string id =
       request.path.substr(kPrefix.size(), request.path.size() - kPrefix.size() - kSuffix.size());
   const auto stored = state.responses->Find(id);
-  if (!stored) return reply.Send(Unknown(id));
+  if (!stored) return reply->Send(Unknown(id));
   if (!stored->is_running) {
-    return reply.Send(ErrorResponse(
+    return reply->Send(ErrorResponse(
         400, "response_id: only a response that runs in the background can be cancelled",
         "response_id"));
   }
@@ -201,11 +307,14 @@ void HandleCancelResponse(ApiState& state, const HttpRequest& request, HttpReply
   const std::size_t at = body.find(kRunning);
   if (at != std::string::npos) body.replace(at, kRunning.size(), R"("status":"cancelled")");
   // It may have come to its end meanwhile; then that stands.
-  if (!state.responses->Complete(id, {.body = body})) {
+  if (state.responses->Complete(
+          id, {.body = body, .messages = {}, .events = stored->events, .run = {}})) {
+    if (stored->events != nullptr) EndCancelled(*stored->events, body);
+  } else {
     const auto ended = state.responses->Find(id);
     if (ended) body = ended->body;
   }
-  SendStored(reply, std::move(body));
+  SendStored(*reply, std::move(body));
 }
 
 }  // namespace quire

@@ -1,6 +1,8 @@
 // /v1/responses: answers that are kept.
 #pragma once
 
+#include <memory>
+
 #include "base/status.h"
 #include "formats/json.h"
 #include "server/api_state.h"
@@ -9,7 +11,13 @@
 namespace quire {
 
 Status HandleResponse(ApiCall call, Json body);
-void HandleGetResponse(ApiState& state, const HttpRequest& request, HttpReply& reply);
-void HandleCancelResponse(ApiState& state, const HttpRequest& request, HttpReply& reply);
+// The prompt of such a request, as token ids and text.
+Status HandleResponseRender(ApiCall call, Json body);
+// With ?stream=true the events of one that was made with background and stream, those after
+// number ?starting_after where it is given.
+void HandleGetResponse(ApiState& state, const HttpRequest& request,
+                       const std::shared_ptr<HttpReply>& reply);
+void HandleCancelResponse(ApiState& state, const HttpRequest& request,
+                          const std::shared_ptr<HttpReply>& reply);
 
 }  // namespace quire

@@ -17,7 +17,17 @@ std::string TextMember(const Json& object, std::string_view name) {
 // Collects messages; reasoning and calls go into one assistant message with what follows them.
 class MessageList {
  public:
-  Status Add(Json& item) {
+  // `origin` is the item's place in the request.
+  Status Add(Json& item, const std::string& origin) {
+    const Status status = AddItem(item);
+    list_.origins.resize(list_.messages.size(), origin);
+    return status;
+  }
+
+  InputMessages Take() && { return std::move(list_); }
+
+ private:
+  Status AddItem(Json& item) {
     if (!item.is_object()) return InvalidArgument(StrCat("must be an object, got ", item.kind()));
     const std::string type = TextMember(item, "type");
     if (type.empty() || type == "message") return AddMessage(item);
@@ -27,16 +37,13 @@ class MessageList {
     return InvalidArgument(StrCat("type: items of type ", Printable(type), " are not served"));
   }
 
-  JsonArray Take() && { return std::move(messages_); }
-
- private:
   Json& Assistant() {
-    const bool goes_on = !messages_.empty() && is_open_;
+    const bool goes_on = !list_.messages.empty() && is_open_;
     if (!goes_on) {
-      messages_.push_back(Json(JsonObject{{"role", Json("assistant")}}));
+      list_.messages.push_back(Json(JsonObject{{"role", Json("assistant")}}));
       is_open_ = true;
     }
-    return messages_.back();
+    return list_.messages.back();
   }
 
   Status AddMessage(Json& item) {
@@ -47,7 +54,7 @@ class MessageList {
       Json& message = Assistant();
       message["content"] = std::move(item["content"]);
     } else {
-      messages_.push_back(
+      list_.messages.push_back(
           Json(JsonObject{{"role", Json(role)}, {"content", std::move(item["content"])}}));
       is_open_ = false;
     }
@@ -78,7 +85,7 @@ class MessageList {
     message["role"] = Json("tool");
     message["tool_call_id"] = Json(call_id);
     message["content"] = std::move(item["output"]);
-    messages_.push_back(std::move(message));
+    list_.messages.push_back(std::move(message));
     is_open_ = false;
     return {};
   }
@@ -96,23 +103,29 @@ class MessageList {
     return {};
   }
 
-  JsonArray messages_;
+  InputMessages list_;
   bool is_open_ = false;  // the last one is the assistant's and may be added to
 };
 
 }  // namespace
 
-Result<JsonArray> MessagesOfInput(Json& input) {
+Result<InputMessages> MessagesOfInput(Json& input) {
   if (input.is_string()) {
-    return JsonArray{Json(JsonObject{{"role", Json("user")}, {"content", Json(input.string())}})};
+    InputMessages only;
+    only.messages.push_back(
+        Json(JsonObject{{"role", Json("user")}, {"content", Json(input.string())}}));
+    only.origins.emplace_back("input");
+    return only;
   }
   if (!input.is_array()) {
     return InvalidArgument(StrCat("input: must be a text or a list of items, got ", input.kind()));
   }
+  if (input.array().empty()) return InvalidArgument("input: must hold at least one item");
   MessageList messages;
   for (std::size_t i = 0; i < input.array().size(); ++i) {
-    const Status status = messages.Add(input.array()[i]);
-    if (!status.ok()) return UnderPath(StrCat("input[", i, "]"), status);
+    const std::string origin = StrCat("input[", i, "]");
+    const Status status = messages.Add(input.array()[i], origin);
+    if (!status.ok()) return UnderPath(origin, status);
   }
   return std::move(messages).Take();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "formats/json.h"
@@ -10,9 +11,14 @@
 
 namespace quire {
 
+struct InputMessages {
+  JsonArray messages;
+  std::vector<std::string> origins;  // the part of the request that each was made of
+};
+
 // The messages of `input`: a text, or a list of messages, calls, their outputs and reasoning.
 // kInvalidArgument names the item. Used up.
-Result<JsonArray> MessagesOfInput(Json& input);
+Result<InputMessages> MessagesOfInput(Json& input);
 
 // Tools as chats have them: {"type": "function", "function": {…}}. Null stays null.
 Result<Json> ChatToolsOf(const Json& tools);

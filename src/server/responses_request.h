@@ -15,14 +15,35 @@ namespace quire {
 
 struct ResponseInputSchema {
   static constexpr std::string_view kText =
-      R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"object"}}]})";
+      R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"object","properties":)"
+      R"({"type":{"type":"string"},"role":{"type":"string"},"content":{"anyOf":[{"type":"string"},)"
+      R"({"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},)"
+      R"("text":{},"annotations":{},"logprobs":{},"refusal":{},"image_url":{},"detail":{},)"
+      R"("file_id":{},"file_data":{},"file_url":{},"filename":{},"input_audio":{}}}},)"
+      R"({"type":"null"}]},"id":{},"status":{},"phase":{},"call_id":{},"name":{},)"
+      R"("arguments":{},"output":{},"summary":{},"encrypted_content":{},"namespace":{},)"
+      R"("created_by":{},"caller":{}}}}]})";
 };
 struct FlatToolsSchema {
   static constexpr std::string_view kText =
       R"({"type":["array","null"],"items":{"type":"object","properties":)"
       R"({"type":{"type":"string","enum":["function"]},"name":{"type":"string"},)"
-      R"("description":{"type":["string","null"]},"parameters":{"type":["object","null"]}},)"
+      R"("description":{"type":["string","null"]},"parameters":{"type":["object","null"]},)"
+      R"("strict":{"type":["boolean","null"]},"defer_loading":{"type":["boolean","null"]}},)"
       R"("required":["type","name"]}})";
+};
+struct ResponseTextSchema {
+  static constexpr std::string_view kText =
+      R"({"type":["object","null"],"properties":{"format":{"type":["object","null"],)"
+      R"("properties":{"type":{"type":"string"},"name":{"type":"string"},)"
+      R"("description":{"type":["string","null"]},"schema":{},)"
+      R"("strict":{"type":["boolean","null"]}}},"verbosity":{"type":["string","null"]}}})";
+};
+struct ReasoningSchema {
+  static constexpr std::string_view kText =
+      R"({"type":["object","null"],"properties":{"effort":{"type":["string","null"],)"
+      R"("enum":["none","minimal","low","medium","high","xhigh","max",null]},)"
+      R"("summary":{},"generate_summary":{}}})";
 };
 
 // `sampling` begins as the model's defaults. Of `common`, what this request has no name for stays
@@ -38,8 +59,8 @@ struct ResponsesRequest {
   std::optional<bool> background;
   JsonFieldOf<StringsSchema> include;
   std::optional<int> top_logprobs;
-  JsonFieldOf<ObjectSchema> text;
-  JsonFieldOf<ObjectSchema> reasoning;
+  JsonFieldOf<ResponseTextSchema> text;
+  JsonFieldOf<ReasoningSchema> reasoning;
   bool include_reasoning = true;
   JsonFieldOf<FlatToolsSchema> tools;
   JsonFieldOf<ToolChoiceSchema> tool_choice;
@@ -79,10 +100,14 @@ void VisitFields(ResponsesRequest& r, Visitor&& visit) {
                                                          "prompt_logprobs", "detokenize"};
     return std::ranges::find(kOthers, name) != kOthers.end();
   });
-  for (const char* name : {"user", "session_id", "service_tier", "safety_identifier",
-                           "prompt_cache_key", "mm_payload", "max_tool_calls", "stream_options"}) {
+  for (const char* name :
+       {"user", "session_id", "safety_identifier", "prompt_cache_key", "mm_payload"}) {
     visit(name, AcceptedField(), "Without effect");
   }
+  for (const char* name : {"max_tool_calls", "stream_options"}) {
+    visit(name, IgnoredField(), "Without effect");
+  }
+  visit("service_tier", IgnoredField{.neutral = "\"auto\""}, "There is one tier");
   for (const char* name :
        {"prompt", "conversation", "watermarking", "kv_transfer_params", "ec_transfer_params",
         "vllm_xargs", "return_mm_kwargs", "mm_processor_kwargs", "media_io_kwargs",

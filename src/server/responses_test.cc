@@ -41,7 +41,13 @@ TEST(Responses, AnswerWithAMessageThatIsKept) {
   EXPECT_EQ(At(reply, "metadata", "a"), Json("b"));
   const HttpResponse kept = rig.Get("/v1/responses/" + TextOf(At(reply, "id")));
   EXPECT_EQ(*ParseJson(kept.body), reply);
-  EXPECT_EQ(rig.Get("/v1/responses/resp_nope").status, 404);
+  const HttpResponse unknown = rig.Get("/v1/responses/resp_nope");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(At(*ParseJson(unknown.body), "error", "type"), Json("invalid_request_error"));
+  for (const char* member : {"input_messages", "output_messages", "kv_transfer_params"}) {
+    EXPECT_NE(reply.Find(member), nullptr) << member;
+  }
+  EXPECT_EQ(At(reply, "output", 0, "content", 0).Find("logprobs")->is_null(), true);
 }
 
 TEST(Responses, AreNotKeptWhereThatIsNotWanted) {
@@ -128,6 +134,21 @@ TEST(Responses, NameWhatIsWrongWithTheirInput) {
       {"input", R"("input":7)"},
       {"input", R"("model":"model")"},
       {"input[0]", R"("input":[7])"},
+      {"input", R"("input":[])"},
+      {"input[1].content[0]", R"("instructions":"i","input":[{"role":"user","content":"a"},)"
+                              R"({"role":"user","content":[{"type":"input_image"}]}])"},
+      {"input[1].role",
+       R"("input":[{"role":"user","content":"a"},{"role":"wizard","content":"b"}])"},
+      {"max_output_tokens", R"("input":"a","max_output_tokens":99999)"},
+      {"top_logprobs",
+       R"("input":"a","include":["message.output_text.logprobs"],"top_logprobs":500)"},
+      {"text.format.schema",
+       R"("input":"a","text":{"format":{"type":"json_schema","schema":{"type":"zz"}}})"},
+      {"tools[0].name", R"("input":"a","tools":[{"type":"function","name":""}])"},
+      {"tools[0].parameters",
+       R"("input":"a","tools":[{"type":"function","name":"f","parameters":7}])"},
+      {"reasoning.effort", R"("input":"a","reasoning":{"effort":"zz"})"},
+      {"truncation", R"("input":"a","truncation":"zz")"},
       {"input[0].type", R"("input":[{"type":"item_reference","id":"x"}])"},
       {"input[1].call_id",
        R"("input":[{"role":"user","content":"a"},{"type":"function_call_output","output":"x"}])"},
@@ -141,6 +162,82 @@ TEST(Responses, NameWhatIsWrongWithTheirInput) {
   for (const auto& [param, members] : cases) {
     EXPECT_EQ(rig.Refused(kPath, StrCat("{", members, "}")), param) << members;
   }
+}
+
+TEST(Responses, CountTheTokensOfTheReasoning) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.reasoning_parser = "qwen3";
+  ApiRig rig(Says("<think>hmm</think>so"), options);
+  // Tokens are bytes here, so that the end marker's all but last are inside of the reasoning.
+  constexpr int kCount = 3 + 7;
+  const Json whole = rig.PostOk(kPath, R"({"input":"q"})");
+  EXPECT_EQ(At(whole, "usage", "output_tokens_details", "reasoning_tokens"), Json(kCount));
+  const auto events = rig.Stream(kPath, R"({"input":"q","stream":true})");
+  EXPECT_EQ(At(events.back(), "response", "usage", "output_tokens_details", "reasoning_tokens"),
+            Json(kCount));
+  const Json chat =
+      rig.PostOk("/v1/chat/completions", R"({"messages":[{"role":"user","content":"q"}]})");
+  EXPECT_EQ(At(chat, "usage", "completion_tokens_details", "reasoning_tokens"), Json(kCount));
+}
+
+TEST(Responses, ShowThePromptOfARequest) {
+  ApiRig rig(Says("x"));
+  const Json rendered =
+      rig.PostOk("/v1/responses/render", R"({"input":"q","instructions":"be brief"})");
+  EXPECT_EQ(At(rendered, "prompt_text"), Json("<system>be brief<user>q<assistant>"));
+}
+
+TEST(Responses, StreamFromTheBackgroundToWhoReadsAlongAndWhoComesLater) {
+  ApiRig rig(Says(std::string(40, 'a'), 2));
+  const auto first = rig.Begin(
+      "POST", kPath, R"({"input":"q","background":true,"stream":true,"max_output_tokens":40})");
+  first->WaitForWrites(2);
+  const auto created = EventsOf(first->writes().at(1));
+  ASSERT_FALSE(created.empty());
+  const std::string path = "/v1/responses/" + TextOf(At(created[0], "response", "id"));
+  const auto second = rig.Begin("GET", path + "?stream=true", "");
+  const auto all = EventsOf(first->WaitForEnd().body);
+  EXPECT_EQ(At(all.back(), "type"), Json("response.completed"));
+  EXPECT_EQ(EventsOf(second->WaitForEnd().body), all);
+  EXPECT_EQ(EventsOf(rig.Get(path + "?stream=true").body), all);
+  const auto rest = EventsOf(rig.Get(path + "?stream=true&starting_after=5").body);
+  EXPECT_EQ(rest, std::vector<Json>(all.begin() + 6, all.end()));
+  EXPECT_EQ(At(*ParseJson(rig.Get(path).body), "status"), Json("incomplete"));
+  EXPECT_EQ(rig.Get(path + "?stream=true&starting_after=x").status, 400);
+}
+
+TEST(Responses, GoOnInTheBackgroundWhenTheReaderLeaves) {
+  ApiRig rig(Says(std::string(100, 'a'), 1));
+  const auto reply = rig.Begin("POST", kPath, R"({"input":"q","background":true,"stream":true})");
+  reply->set_max_writes(3);
+  reply->WaitForWrites(2);
+  const auto created = EventsOf(reply->writes().at(1));
+  const std::string path = "/v1/responses/" + TextOf(At(created.at(0), "response", "id"));
+  reply->Leave();
+  rig.engine().Drain();
+  EXPECT_EQ(At(*ParseJson(rig.Get(path).body), "status"), Json("completed"));
+}
+
+TEST(Responses, RefuseToStreamEventsThatWereNotKept) {
+  ApiRig rig(Says("yes"));
+  const Json reply = rig.PostOk(kPath, R"({"input":"q"})");
+  const HttpResponse refused =
+      rig.Get(StrCat("/v1/responses/", TextOf(At(reply, "id")), "?stream=true"));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(At(*ParseJson(refused.body), "error", "param"), Json("stream"));
+}
+
+TEST(Responses, TellReadersOfACancelledOneThatItEnded) {
+  ApiRig rig(Says(std::string(2000, 'a'), 1));
+  const auto reply = rig.Begin("POST", kPath, R"({"input":"q","background":true,"stream":true})");
+  reply->WaitForWrites(2);
+  const auto created = EventsOf(reply->writes().at(1));
+  const std::string path = "/v1/responses/" + TextOf(At(created.at(0), "response", "id"));
+  rig.Begin("POST", path + "/cancel", "")->WaitForEnd();
+  const auto events = EventsOf(reply->WaitForEnd().body);
+  EXPECT_EQ(At(events.back(), "type"), Json("response.incomplete"));
+  EXPECT_EQ(At(events.back(), "sequence_number"), Json(events.size() - 1));
+  EXPECT_EQ(At(events.back(), "response", "status"), Json("cancelled"));
 }
 
 TEST(ResponseStore, LetsTheLeastRecentlyUsedGoFirst) {

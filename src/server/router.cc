@@ -13,11 +13,16 @@ bool IsParameter(std::string_view part) {
   return part.size() > 2 && part.front() == '{' && part.back() == '}';
 }
 
+// Of a pattern that ends with it: the rest of the path, whatever slashes it has.
+bool IsRest(std::string_view part) { return IsParameter(part) && part.ends_with(":path}"); }
+
 bool Matches(std::string_view pattern, std::string_view path) {
   const std::vector<std::string_view> wanted = Split(pattern, '/');
   const std::vector<std::string_view> parts = Split(path, '/');
-  if (wanted.size() != parts.size()) return false;
+  const bool has_rest = IsRest(wanted.back());
+  if (has_rest ? parts.size() < wanted.size() : parts.size() != wanted.size()) return false;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (has_rest && i + 1 == wanted.size()) return !path.ends_with('/');
     if (IsParameter(wanted[i]) ? parts[i].empty() : wanted[i] != parts[i]) return false;
   }
   return true;
@@ -67,18 +72,6 @@ Router::Match Router::Find(std::string_view method, std::string_view path) const
   }
   if (!methods.empty()) methods.emplace_back("OPTIONS");
   return {.allow = Join(methods, ", ")};
-}
-
-std::string_view PathParameter(std::string_view pattern, std::string_view path,
-                               std::string_view name) {
-  const std::vector<std::string_view> wanted = Split(pattern, '/');
-  const std::vector<std::string_view> parts = Split(path, '/');
-  for (std::size_t i = 0; i < wanted.size() && i < parts.size(); ++i) {
-    if (IsParameter(wanted[i]) && wanted[i].substr(1, wanted[i].size() - 2) == name) {
-      return parts[i];
-    }
-  }
-  return {};
 }
 
 }  // namespace quire

@@ -33,8 +33,4 @@ class Router {
   std::vector<std::size_t> patterns_;                        // those with a {name}
 };
 
-// The part of `path` that stands where `pattern` has {name}; empty where there is none.
-std::string_view PathParameter(std::string_view pattern, std::string_view path,
-                               std::string_view name);
-
 }  // namespace quire

@@ -1,6 +1,6 @@
 #include "server/schema_writer.h"
 
-#include "base/log.h"
+#include <utility>
 
 namespace quire {
 
@@ -33,10 +33,11 @@ Json SchemaWriter::ListOf(std::string_view type, bool or_one) {
   return schema;
 }
 
-Json SchemaWriter::ReadText(std::string_view text) {
-  Result<Json> schema = ParseJson(text);
-  QUIRE_CHECK(schema.ok()) << schema.status().message() << " in " << std::string(text);
-  return *std::move(schema);
+Json SchemaWriter::OneOf(std::span<const std::string_view> words) {
+  JsonArray values;
+  for (const std::string_view word : words) values.emplace_back(word);
+  values.emplace_back();
+  return Json(JsonObject{{"enum", Json(std::move(values))}});
 }
 
 Json SchemaWriter::SchemaOf(const std::vector<std::pair<TokenId, float>>& /*field*/) {
@@ -48,7 +49,7 @@ Json SchemaWriter::SchemaOf(const std::vector<std::pair<TokenId, float>>& /*fiel
 
 Json SchemaWriter::SchemaOf(const RefusedField& field) {
   JsonArray values{Json()};
-  if (!field.neutral.empty()) values.push_back(ReadText(field.neutral));
+  if (!field.neutral.empty()) values.push_back(ReadSchemaText(field.neutral));
   return Json(JsonObject{{"enum", Json(std::move(values))}});
 }
 

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -12,6 +13,7 @@
 
 #include "base/id.h"
 #include "formats/json.h"
+#include "server/known_members.h"
 #include "server/request_fields.h"
 
 namespace quire {
@@ -35,7 +37,7 @@ class SchemaWriter {
  private:
   static Json TypeOr(std::string_view type, bool or_null, Json fallback);
   static Json ListOf(std::string_view type, bool or_one);
-  static Json ReadText(std::string_view text);
+  static Json OneOf(std::span<const std::string_view> words);
 
   static Json SchemaOf(bool field) { return TypeOr("boolean", true, Json(field)); }
   template <std::integral T>
@@ -47,11 +49,17 @@ class SchemaWriter {
   static Json SchemaOf(const std::vector<std::string>& /*field*/) { return ListOf("string", true); }
   static Json SchemaOf(const std::vector<TokenId>& /*field*/) { return ListOf("integer", false); }
   static Json SchemaOf(const std::vector<std::pair<TokenId, float>>& field);
+  static Json SchemaOf(const StringList& /*field*/) { return ListOf("string", false); }
   static Json SchemaOf(const AcceptedField& /*field*/) { return Json(JsonObject{}); }
+  static Json SchemaOf(const IgnoredField& /*field*/) { return Json(JsonObject{}); }
   static Json SchemaOf(const RefusedField& field);
   template <typename Schema>
   static Json SchemaOf(const JsonFieldOf<Schema>& /*field*/) {
-    return ReadText(Schema::kText);
+    return SchemaOfField<Schema>();
+  }
+  template <typename Words>
+  static Json SchemaOf(const WordOf<Words>& /*field*/) {
+    return OneOf(Words::kWords);
   }
   template <typename T>
   static Json SchemaOf(const std::optional<T>& field) {

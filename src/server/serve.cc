@@ -1,11 +1,11 @@
 #include "server/serve.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 #include <utility>
 
-#include "base/log.h"
 #include "base/mutex.h"
 #include "base/strings.h"
 #include "engine/async_engine.h"
@@ -18,19 +18,6 @@
 namespace quire {
 
 namespace {
-
-// `handler`, but refused while the engine is paused: a client would wait for nobody knows how long.
-HttpHandler UnlessPaused(std::function<std::shared_ptr<AsyncEngine>()> source,
-                         HttpHandler handler) {
-  return [source = std::move(source), handler = std::move(handler)](
-             std::shared_ptr<const HttpRequest> request, std::shared_ptr<HttpReply> reply) {
-    const std::shared_ptr<AsyncEngine> engine = source ? source() : nullptr;
-    if (engine != nullptr && engine->is_paused()) {
-      return reply->Send(ErrorResponse(503, "the engine is paused"));
-    }
-    handler(std::move(request), std::move(reply));
-  };
-}
 
 constexpr int kMaxIoThreads = 4;       // by itself; more only where a flag asks
 constexpr long kFilesForOthers = 256;  // of the limit of open files, not for connections
@@ -82,6 +69,7 @@ void SetLimits(const LimitOptions& limits, HttpService& service) {
   service.body_timeout = Milliseconds(limits.body_timeout);
   service.keep_alive_timeout = Milliseconds(limits.keep_alive_timeout);
   service.write_timeout = Milliseconds(limits.write_timeout);
+  service.comment_interval = std::chrono::seconds(limits.sse_keep_alive_interval);
   service.request_timeout = Milliseconds(limits.request_timeout);
 }
 
@@ -110,6 +98,7 @@ struct Server::State {
   std::string HostForUrls() const;
 
   const ServerConfig config;
+  std::atomic<bool> is_draining = false;
   HttpFront front;
   HttpService service;
   Mutex mutex;
@@ -158,16 +147,20 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerConfig& config,
 }
 
 void Server::Serve(std::vector<Route> routes, ControlSources sources) {
-  for (Route& route : routes) {
-    if (route.method == "POST") route.handler = UnlessPaused(sources.engine, route.handler);
-  }
-  sources.is_draining = [front = &state_->front] { return front->is_draining(); };
-  sources.num_active = [service = &state_->service] {
-    return service->num_active.load(std::memory_order_relaxed);
+  // A paused engine would let a client wait for nobody knows how long.
+  sources.why_refused = [state = state_.get(), source = sources.engine]() -> std::string_view {
+    if (state->is_draining.load(std::memory_order_relaxed)) return "the server is shutting down";
+    const std::shared_ptr<AsyncEngine> engine = source ? source() : nullptr;
+    return engine != nullptr && engine->is_paused() ? "the engine is paused" : "";
   };
+  if (state_->config.routes.enable_server_load_tracking) {
+    sources.num_active = [service = &state_->service] {
+      return service->num_active.load(std::memory_order_relaxed);
+    };
+  }
   sources.metrics_need_key = !state_->config.access.metrics_no_auth;
   for (Route& route : ControlRoutes(sources)) routes.push_back(std::move(route));
-  state_->front.SetRoutes(std::move(routes));
+  state_->front.SetRoutes(std::move(routes), sources.why_refused);
 }
 
 std::string Server::address() const {
@@ -205,7 +198,7 @@ bool Server::TlsHasChanged() const {
   return WrittenAt(options) != state_->tls_files;
 }
 
-void Server::BeginDrain() { state_->front.BeginDrain(); }
+void Server::BeginDrain() { state_->is_draining.store(true, std::memory_order_relaxed); }
 
 void Server::Stop(std::chrono::milliseconds patience) {
   if (state_->http == nullptr) return;

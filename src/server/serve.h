@@ -28,7 +28,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // From now on `routes` and those of ControlRoutes are there; `is_draining` and `num_active` of
+  // From now on `routes` and those of ControlRoutes are there; `why_refused` and `num_active` of
   // `sources` are the server's own to set.
   void Serve(std::vector<Route> routes, ControlSources sources);
 

@@ -163,6 +163,11 @@ TEST(Server, RefusesWithOneShapeOfError) {
     EXPECT_EQ(answer.status, code) << request.substr(0, 60);
     EXPECT_TRUE(IsError(answer.body, code)) << request.substr(0, 60);
   }
+  TestClient client(server->port());
+  const auto answer = client.Ask(PostText("/v1/messages?beta=true", std::string(1001, 'x')));
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_TRUE(answer.body.starts_with(R"({"type":"error","error":{"type":"request_too_large")"))
+      << answer.body;
 }
 
 TEST(Server, AnswersHeadAndOptions) {

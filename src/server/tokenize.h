@@ -1,4 +1,4 @@
-// POST /tokenize, /detokenize, and the render routes: prompts without an answer.
+// POST /tokenize and /detokenize.
 #pragma once
 
 #include "base/status.h"
@@ -9,9 +9,5 @@ namespace quire {
 
 Status HandleTokenize(ApiCall call, Json body);
 Status HandleDetokenize(ApiCall call, Json body);
-// The requests that /v1/chat/completions and /v1/completions would give the engine: token ids,
-// and for a chat its text.
-Status HandleChatRender(ApiCall call, Json body);
-Status HandleCompletionRender(ApiCall call, Json body);
 
 }  // namespace quire

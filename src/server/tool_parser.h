@@ -12,12 +12,16 @@
 
 namespace quire {
 
+class ParameterTypes;  // server/tool_parsers/parameter_types.h
+
 struct ToolFormat {
   std::string_view name;
   // Its markers are special tokens: the answer is to be generated with skip_special_tokens off,
   // or they do not reach the parser.
   bool needs_special_tokens = false;
-  std::unique_ptr<AnswerParser> (*make)(std::uint64_t id_seed) = nullptr;
+  // `types` may be null; it outlives the parser.
+  std::unique_ptr<AnswerParser> (*make)(std::uint64_t id_seed,
+                                        const ParameterTypes* types) = nullptr;
 };
 
 // The format of that name or alias. "auto" looks at how the chat template writes earlier calls; it

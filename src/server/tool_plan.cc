@@ -115,23 +115,25 @@ Result<std::string> NamedFunction(const Json& choice) {
   return name->string();
 }
 
-Status Constrain(SamplingParams& sampling, const Json& schema) {
+Status Constrain(SamplingParams& sampling, const Json& schema, FieldNames& names) {
   if (sampling.structured_outputs != nullptr) {
     return InvalidArgument(
         "tool_choice: constrains the answer, and another constraint is given too");
   }
   sampling.structured_outputs = SchemaConstraint(schema);
+  NameConstraint("tools", names);
   return {};
 }
 
-Result<ToolPlan> PlanNamed(const Json& tools, const Json& choice, ToolPlan plan,
-                           SamplingParams& sampling) {
-  QUIRE_ASSIGN_OR_RETURN(plan.function_name, NamedFunction(choice));
+Result<ToolPlan> PlanNamed(const ToolFields& fields, ToolPlan plan, SamplingParams& sampling,
+                           FieldNames& names) {
+  const Json& tools = fields.tools;
+  QUIRE_ASSIGN_OR_RETURN(plan.function_name, NamedFunction(fields.tool_choice));
   plan.mode = ToolMode::kNamed;
   if (tools.is_array()) {
     for (const Json& tool : tools.array()) {
       if (NameOf(tool) != plan.function_name) continue;
-      QUIRE_RETURN_IF_ERROR(Constrain(sampling, SchemaOf(tool)));
+      QUIRE_RETURN_IF_ERROR(Constrain(sampling, SchemaOf(tool), names));
       return plan;
     }
   }
@@ -139,25 +141,37 @@ Result<ToolPlan> PlanNamed(const Json& tools, const Json& choice, ToolPlan plan,
       StrCat("tool_choice: ", Printable(plan.function_name), " is none of the tools"));
 }
 
-Result<ToolPlan> PlanAuto(const ApiState& state, ToolPlan plan) {
+Result<ToolPlan> PlanAuto(ApiCall& call, const ToolFields& fields, ToolPlan plan) {
+  const ApiState& state = call.state;
   plan.mode = ToolMode::kAuto;
-  if (state.tools != nullptr) return plan;
-  return InvalidArgument(
-      "tool_choice: auto needs a parser of the model's calls, which the chat template does not "
-      "tell; start the server with --tool-call-parser NAME, or ask for tool_choice required, none "
-      "or a function by name");
+  plan.types = std::make_shared<const ParameterTypes>(fields.tools);
+  if (state.tools == nullptr) {
+    return InvalidArgument(
+        StrCat(fields.tool_choice.is_null() ? "tools" : "tool_choice",
+               ": to find calls in an answer the server needs --tool-call-parser NAME; without it "
+               "tool_choice must be required, none or a function by name"));
+  }
+  if (!state.templates.ShowsTools()) {
+    Warn(call, "tools: the chat template does not show them to the model");
+  } else if (state.tools_are_guessed) {
+    Warn(call, StrCat("tools: calls are looked for in the format ", state.tools->name,
+                      ", as the chat template does not tell the model's own"));
+  }
+  return plan;
 }
 
 }  // namespace
 
-Result<ToolPlan> PlanTools(const ApiState& state, const Json& tools, const Json& tool_choice,
-                           bool is_parallel, SamplingParams& sampling) {
+Result<ToolPlan> PlanTools(ApiCall& call, const ToolFields& fields, SamplingParams& sampling,
+                           FieldNames& names) {
+  const Json& tools = fields.tools;
+  const Json& tool_choice = fields.tool_choice;
   QUIRE_RETURN_IF_ERROR(CheckTools(tools));
   const bool has_tools = tools.is_array() && !tools.array().empty();
   ToolPlan plan;
-  plan.is_parallel = is_parallel;
+  plan.is_parallel = fields.is_parallel;
   plan.shows_tools = has_tools;
-  if (tool_choice.is_object()) return PlanNamed(tools, tool_choice, std::move(plan), sampling);
+  if (tool_choice.is_object()) return PlanNamed(fields, std::move(plan), sampling, names);
   if (!tool_choice.is_null() && !tool_choice.is_string()) {
     return InvalidArgument(
         StrCat("tool_choice: must be none, auto, required or an object, got ", tool_choice.kind()));
@@ -168,14 +182,14 @@ Result<ToolPlan> PlanTools(const ApiState& state, const Json& tools, const Json&
         StrCat("tool_choice: must be none, auto, required or an object, got ", Printable(choice)));
   }
   if (choice == "none") {
-    plan.shows_tools = has_tools && !state.options.exclude_tools_when_tool_choice_none;
+    plan.shows_tools = has_tools && !call.state.options.exclude_tools_when_tool_choice_none;
     return plan;
   }
   if (!has_tools) return plan;
-  if (choice == "auto") return PlanAuto(state, std::move(plan));
+  if (choice == "auto") return PlanAuto(call, fields, std::move(plan));
   plan.mode = ToolMode::kRequired;
-  QUIRE_ASSIGN_OR_RETURN(const Json schema, RequiredSchema(tools, is_parallel));
-  QUIRE_RETURN_IF_ERROR(Constrain(sampling, schema));
+  QUIRE_ASSIGN_OR_RETURN(const Json schema, RequiredSchema(tools, fields.is_parallel));
+  QUIRE_RETURN_IF_ERROR(Constrain(sampling, schema, names));
   return plan;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "structured/nfa.h"
+#include "structured/work_budget.h"
 #include "tokenizer/utf8.h"
 
 namespace quire::structured {
@@ -122,6 +123,7 @@ Result<Dfa> Dfa::From(const Regex& regex) {
   // The start is a state of its own: only there ^ holds.
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (sets.size() > kMaxStates) return TooLarge();
+    QUIRE_RETURN_IF_ERROR(WorkBudget::Check());
     State& state = states.emplace_back();
     state.accepts = nfa.AcceptsAtEnd(sets[i], i == 0);
     std::vector<std::pair<CharRange, Nfa::StateSet>> steps;
@@ -203,6 +205,7 @@ Result<Dfa> Dfa::Combine(const Dfa& other, Op op) const {
   };
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (pairs.size() > kMaxStates) return TooLarge();
+    QUIRE_RETURN_IF_ERROR(WorkBudget::Check());
     const State* a = at(*this, pairs[i].first);
     const State* b = at(other, pairs[i].second);
     State state;
@@ -226,6 +229,7 @@ Dfa Dfa::Minimized() const {
   for (std::size_t i = 0; i < states_.size(); ++i) groups[i] = states_[i].accepts ? 1 : 0;
   std::size_t num_groups = 0;
   for (;;) {
+    if (!WorkBudget::Check().ok()) return *this;  // the same set, and of no more use
     using Signature = std::pair<std::int32_t, std::vector<std::pair<CharRange, std::int32_t>>>;
     std::map<Signature, std::int32_t> places;
     std::vector<std::int32_t> refined(states_.size());

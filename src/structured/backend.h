@@ -32,7 +32,8 @@ class Matcher {
  public:
   virtual ~Matcher() = default;
 
-  // Sets the bit of each token that may follow, in ceil(vocab / 32) words; not after the end.
+  // Sets the bit of each token that may follow, in ceil(vocab / 32) words; not after the end. No
+  // bit where there is a failure().
   virtual void Fill(std::span<std::uint32_t> mask) = 0;
 
   // Takes a token in; false, with nothing changed, where it may not follow.
@@ -47,6 +48,9 @@ class Matcher {
   virtual bool is_complete() const = 0;
   // Whether an end token was taken in.
   virtual bool is_terminated() const = 0;
+
+  // Why it can do no more: its steps were about to take more work or memory than they may.
+  virtual const Status& failure() const = 0;
 
   // The longest text that must follow whatever the model wants; "" where there is a choice.
   virtual std::string JumpForward() = 0;
@@ -65,7 +69,10 @@ class CompiledGrammar {
 class GrammarBackend {
  public:
   virtual ~GrammarBackend() = default;
-  // `ebnf` is what Grammar::ToEbnf gives. kInvalidArgument where the backend refuses it.
+  // `ebnf` is what Grammar::ToEbnf gives. Counts against the thread's WorkBudget.
+  //
+  //   kInvalidArgument    the backend refuses it
+  //   kResourceExhausted  the WorkBudget is spent
   virtual Result<std::shared_ptr<const CompiledGrammar>> Compile(const std::string& ebnf) const = 0;
   // Words of a mask.
   virtual std::size_t num_mask_words() const = 0;

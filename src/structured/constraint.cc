@@ -22,6 +22,7 @@ using structured::Regex;
 
 constexpr std::size_t kMaxChoiceBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxEbnfBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxShortestBytes = std::size_t{64} << 10;
 constexpr std::int64_t kMaxRepetitions = 100'000;
 constexpr std::size_t kDfaStates = 400;  // larger ones are better kept as the tree they came from
 
@@ -148,25 +149,7 @@ Result<Grammar::Rule> RootOf(const StructuredOutputParams& params, JsonText& jso
   return Internal("an unknown kind of constraint");
 }
 
-std::string_view NameOf(ConstraintKind kind) {
-  switch (kind) {
-    case ConstraintKind::kJson:
-      return "json schema";
-    case ConstraintKind::kJsonObject:
-      return "json_object";
-    case ConstraintKind::kRegex:
-      return "regex";
-    case ConstraintKind::kChoice:
-      return "choice";
-    case ConstraintKind::kGrammar:
-      return "grammar";
-    case ConstraintKind::kStructuralTag:
-      return "structural_tag";
-  }
-  return "constraint";
-}
-
-Result<std::string> EbnfOf(const StructuredOutputParams& params) {
+Result<GrammarText> TextOf(const StructuredOutputParams& params) {
   QUIRE_ASSIGN_OR_RETURN(structured::JsonLayout layout, LayoutOf(params));
   Grammar grammar;
   JsonText json(grammar, std::move(layout));
@@ -188,15 +171,38 @@ Result<std::string> EbnfOf(const StructuredOutputParams& params) {
                                     ebnf->size(), " bytes, at most ", kMaxEbnfBytes,
                                     " are compiled"));
   }
-  return ebnf;
+  return GrammarText{*std::move(ebnf), grammar.ShortestText(kMaxShortestBytes)};
 }
 
 }  // namespace
 
+std::string_view NameOf(ConstraintKind kind) {
+  switch (kind) {
+    case ConstraintKind::kJson:
+      return "json schema";
+    case ConstraintKind::kJsonObject:
+      return "json_object";
+    case ConstraintKind::kRegex:
+      return "regex";
+    case ConstraintKind::kChoice:
+      return "choice";
+    case ConstraintKind::kGrammar:
+      return "grammar";
+    case ConstraintKind::kStructuralTag:
+      return "structural_tag";
+  }
+  return "constraint";
+}
+
+Result<GrammarText> GrammarTextOf(const StructuredOutputParams& params) {
+  Result<GrammarText> text = TextOf(params);
+  if (text.ok() || text.status().code() == Code::kInternal) return text;
+  return InvalidArgument(text.status().message());  // whatever it is, the client can change it
+}
+
 Result<std::string> GrammarOf(const StructuredOutputParams& params) {
-  Result<std::string> ebnf = EbnfOf(params);
-  if (ebnf.ok() || ebnf.status().code() == Code::kInternal) return ebnf;
-  return InvalidArgument(ebnf.status().message());  // whatever it is, the client can change it
+  QUIRE_ASSIGN_OR_RETURN(GrammarText text, GrammarTextOf(params));
+  return std::move(text.ebnf);
 }
 
 }  // namespace quire

@@ -38,8 +38,8 @@ class EbnfParser {
     }
     for (const auto& [name, entry] : rules_) {
       if (!entry.is_defined) {
-        return InvalidArgument(StrCat("grammar: line ", entry.line, ": the rule ", Printable(name),
-                                      " is not defined"));
+        return InvalidArgument(StrCat("grammar: line ", LineAt(entry.at), ": the rule ",
+                                      Printable(name), " is not defined"));
       }
     }
     const auto root = rules_.find("root");
@@ -51,12 +51,13 @@ class EbnfParser {
   struct Entry {
     Grammar::Rule rule = 0;
     bool is_defined = false;
-    std::size_t line = 0;  // where it was first met
+    std::size_t at = 0;  // where it was first met
   };
 
-  std::size_t Line() const {
+  std::size_t Line() const { return LineAt(pos_); }
+  std::size_t LineAt(std::size_t pos) const {
     return 1 + static_cast<std::size_t>(std::count(
-                   text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(pos_), '\n'));
+                   text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(pos), '\n'));
   }
   Status Bad(std::string_view what) const {
     return InvalidArgument(StrCat("grammar: line ", Line(), ": ", what));
@@ -105,7 +106,7 @@ class EbnfParser {
 
   Entry& EntryOf(std::string_view name) {
     const auto [place, is_new] = rules_.try_emplace(std::string(name));
-    if (is_new) place->second = {grammar_.AddRule(), false, Line()};
+    if (is_new) place->second = {grammar_.AddRule(), false, pos_};
     return place->second;
   }
 

@@ -53,6 +53,9 @@ class Grammar {
   // only leads to itself, and what needs one. kInvalidArgument where nothing is left.
   Result<std::string> ToEbnf() const;
 
+  // One of the texts with the fewest bytes, cut after `max_bytes`; "" where there is none.
+  std::string ShortestText(std::size_t max_bytes) const;
+
   // Whether any text belongs to the grammar.
   bool is_productive() const;
 
@@ -85,6 +88,8 @@ class Grammar {
   const Item& at(Node node) const { return nodes_[static_cast<std::size_t>(node)]; }
   Productive FindProductive() const;
   bool IsProductive(const Item& item, const Productive& productive) const;
+  std::vector<std::int64_t> ShortestLengths() const;
+  std::int64_t LengthOf(const Item& item, const std::vector<std::int64_t>& lengths) const;
   std::vector<Rule> FindReachable(const Productive& productive) const;
   void Write(Node node, const Productive& productive, bool is_inner, std::string& out) const;
   void WriteParts(const Item& item, const Productive& productive, bool is_inner,

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "structured/constraint.h"
 
 namespace quire {
 namespace {
@@ -23,8 +22,7 @@ std::string KeyOf(const StructuredOutputParams& params) {
 GrammarCache::GrammarCache(Options options, std::shared_ptr<const Tokenizer> tokenizer)
     : options_(std::move(options)), tokenizer_(std::move(tokenizer)) {}
 
-Result<std::shared_ptr<const CompiledGrammar>> GrammarCache::Compile(
-    const StructuredOutputParams& params) {
+Result<CachedGrammar> GrammarCache::Compile(const StructuredOutputParams& params) {
   if (tokenizer_ == nullptr) {
     return InvalidArgument("structured_outputs: the model has no tokenizer to constrain it with");
   }
@@ -34,22 +32,22 @@ Result<std::shared_ptr<const CompiledGrammar>> GrammarCache::Compile(
     for (;;) {
       const auto found = entries_.find(key);
       if (found == entries_.end()) break;
-      if (found->second.grammar != nullptr) {
+      if (found->second.cached.grammar != nullptr) {
         uses_.splice(uses_.begin(), uses_, found->second.place);
-        return found->second.grammar;
+        return found->second.cached;
       }
       compiled_.wait(mutex_);
     }
     uses_.push_front(key);
     entries_[key].place = uses_.begin();
   }
-  Result<std::shared_ptr<const CompiledGrammar>> made = CompileNow(params);
+  Result<CachedGrammar> made = CompileNow(params);
   {
     MutexLock lock(mutex_);
     Entry& entry = entries_[key];
     if (made.ok()) {
-      entry.grammar = *made;
-      entry.num_bytes = (*made)->num_bytes() + 2 * key.size();
+      entry.cached = *made;
+      entry.num_bytes = made->grammar->num_bytes() + 2 * key.size();
       num_bytes_ += entry.num_bytes;
       Evict();
     } else {
@@ -61,20 +59,23 @@ Result<std::shared_ptr<const CompiledGrammar>> GrammarCache::Compile(
   return made;
 }
 
-std::shared_ptr<const CompiledGrammar> GrammarCache::Find(const StructuredOutputParams& params) {
+CachedGrammar GrammarCache::Find(const StructuredOutputParams& params) {
   const std::string key = KeyOf(params);
   MutexLock lock(mutex_);
   const auto found = entries_.find(key);
-  if (found == entries_.end() || found->second.grammar == nullptr) return nullptr;
+  if (found == entries_.end() || found->second.cached.grammar == nullptr) return {};
   uses_.splice(uses_.begin(), uses_, found->second.place);
-  return found->second.grammar;
+  return found->second.cached;
 }
 
-Result<std::shared_ptr<const CompiledGrammar>> GrammarCache::CompileNow(
-    const StructuredOutputParams& params) {
-  QUIRE_ASSIGN_OR_RETURN(const std::string ebnf, GrammarOf(params));
+Result<CachedGrammar> GrammarCache::CompileNow(const StructuredOutputParams& params) {
   QUIRE_ASSIGN_OR_RETURN(const auto backend, Backend());
-  return backend->Compile(ebnf);
+  QUIRE_ASSIGN_OR_RETURN(CompiledConstraint made,
+                         CompileConstraint(*backend, params, options_.limits));
+  CachedGrammar cached{.grammar = std::move(made.grammar)};
+  const auto tokens = tokenizer_->Encode(made.shortest, {.add_special_tokens = false});
+  if (tokens.ok()) cached.num_shortest = static_cast<int>(tokens->size());
+  return cached;
 }
 
 Result<std::shared_ptr<const GrammarBackend>> GrammarCache::Backend() {
@@ -90,14 +91,16 @@ Result<std::shared_ptr<const GrammarBackend>> GrammarCache::Backend() {
 void GrammarCache::Evict() {
   num_bytes_ = 0;
   for (auto& [key, entry] : entries_) {
-    if (entry.grammar != nullptr) entry.num_bytes = entry.grammar->num_bytes() + 2 * key.size();
+    if (const auto& grammar = entry.cached.grammar; grammar != nullptr) {
+      entry.num_bytes = grammar->num_bytes() + 2 * key.size();
+    }
     num_bytes_ += entry.num_bytes;
   }
   auto last = uses_.end();
   while (num_bytes_ > options_.max_bytes && last != uses_.begin()) {
     --last;
     const auto entry = entries_.find(*last);
-    if (entry->second.grammar == nullptr) continue;
+    if (entry->second.cached.grammar == nullptr) continue;
     num_bytes_ -= entry->second.num_bytes;
     entries_.erase(entry);
     last = uses_.erase(last);

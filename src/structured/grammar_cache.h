@@ -13,9 +13,15 @@
 #include "base/status.h"
 #include "request/structured_output_params.h"
 #include "structured/backend.h"
+#include "structured/compile.h"
 #include "tokenizer/tokenizer.h"
 
 namespace quire {
+
+struct CachedGrammar {
+  std::shared_ptr<const CompiledGrammar> grammar;  // null: none
+  int num_shortest = 0;  // tokens of one of the shortest texts that it admits, or fewer
+};
 
 // Any thread. Bounded in bytes; the grammar that was asked for longest ago goes first, and requests
 // that use it keep it. A grammar that is being compiled is waited for, not compiled twice.
@@ -25,17 +31,16 @@ class GrammarCache {
     std::int64_t vocab_size = 0;  // the model's
     std::vector<TokenId> end_ids;
     std::size_t max_bytes = std::size_t{256} << 20;
+    CompileLimits limits;  // of one grammar
   };
   GrammarCache(Options options, std::shared_ptr<const Tokenizer> tokenizer);
 
-  // The grammar of `params`. Takes as long as GrammarOf and the backend do, or as a look-up.
-  // Errors are those of GrammarOf, and the backend's.
-  Result<std::shared_ptr<const CompiledGrammar>> Compile(const StructuredOutputParams& params)
-      QUIRE_EXCLUDES(mutex_);
+  // The grammar of `params`. Takes as long as CompileConstraint, or as a look-up; errors are those
+  // of CompileConstraint.
+  Result<CachedGrammar> Compile(const StructuredOutputParams& params) QUIRE_EXCLUDES(mutex_);
 
-  // The grammar where it is there already; else null.
-  std::shared_ptr<const CompiledGrammar> Find(const StructuredOutputParams& params)
-      QUIRE_EXCLUDES(mutex_);
+  // The grammar where it is there already.
+  CachedGrammar Find(const StructuredOutputParams& params) QUIRE_EXCLUDES(mutex_);
 
   std::size_t num_bytes() const QUIRE_EXCLUDES(mutex_);
   std::size_t num_grammars() const QUIRE_EXCLUDES(mutex_);
@@ -43,12 +48,11 @@ class GrammarCache {
 
  private:
   struct Entry {
-    std::shared_ptr<const CompiledGrammar> grammar;  // null while it is being compiled
+    CachedGrammar cached;  // none while it is being compiled
     std::size_t num_bytes = 0;
     std::list<std::string>::iterator place;  // in uses_
   };
-  Result<std::shared_ptr<const CompiledGrammar>> CompileNow(const StructuredOutputParams& params)
-      QUIRE_EXCLUDES(mutex_);
+  Result<CachedGrammar> CompileNow(const StructuredOutputParams& params) QUIRE_EXCLUDES(mutex_);
   Result<std::shared_ptr<const GrammarBackend>> Backend() QUIRE_EXCLUDES(backend_mutex_);
   void Evict() QUIRE_REQUIRES(mutex_);
 

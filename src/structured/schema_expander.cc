@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "structured/schema_keywords.h"
+#include "structured/work_budget.h"
 
 namespace quire::structured {
 namespace {
@@ -72,6 +73,7 @@ Result<bool> SchemaExpander::ApplyPending(Path& path) {
     }
     const auto is_same = [&](const Pending& other) { return other.schema == &schema; };
     if (std::ranges::any_of(path.applied, is_same)) continue;
+    QUIRE_RETURN_IF_ERROR(WorkBudget::Check());
     if (++num_steps_ > kMaxSteps) {
       return ResourceExhausted("json schema: its choices multiply beyond what is tried");
     }

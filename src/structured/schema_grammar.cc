@@ -9,6 +9,7 @@
 #include "structured/schema_compiler.h"
 #include "structured/schema_keywords.h"
 #include "structured/string_set.h"
+#include "structured/work_budget.h"
 
 namespace quire::structured {
 namespace {
@@ -53,6 +54,7 @@ Result<Grammar::Rule> SchemaCompiler::Compile() {
   while (!pending_.empty()) {
     const auto [conjunction, rule] = std::move(pending_.back());
     pending_.pop_back();
+    QUIRE_RETURN_IF_ERROR(WorkBudget::Check());
     QUIRE_ASSIGN_OR_RETURN(const Node body, Body(conjunction));
     json_.grammar().SetBody(rule, body);
     if (json_.grammar().size() > kMaxNodes || rules_.size() > kMaxRules) {

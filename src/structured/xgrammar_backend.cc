@@ -1,14 +1,19 @@
 // The one file that sees xgrammar.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include <dlpack/dlpack.h>
 #include <xgrammar/xgrammar.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "structured/backend.h"
+#include "structured/work_budget.h"
 
 namespace quire {
 namespace {
@@ -27,9 +32,21 @@ std::string MessageOf(const std::exception& error) {
 constexpr std::size_t kSmallBytes = 8000;  // of EBNF
 constexpr std::int64_t kSharedMaskBytes = std::int64_t{64} << 20;
 
+// Of one step of a matcher: a mask that is made for the first time takes some thousand to a million
+// allocations.
+constexpr std::int64_t kMaxStepAllocations = 5'000'000;
+// The processor time that all steps of a matcher may take: so much at once, and so much more with
+// each. Only grammars that are made to be slow come near.
+constexpr std::chrono::nanoseconds kMostCredit = std::chrono::seconds(1);
+constexpr std::chrono::nanoseconds kCreditAStep = std::chrono::milliseconds(10);
+constexpr std::int64_t kMaxStepBytes = std::int64_t{256} << 20;
+constexpr std::int64_t kMaxMaskBytes = std::int64_t{256} << 20;  // made later, for one grammar
+
 class XgrammarMatcher : public Matcher {
  public:
-  explicit XgrammarMatcher(const xgrammar::CompiledGrammar& compiled) : matcher_(compiled) {}
+  XgrammarMatcher(const xgrammar::CompiledGrammar& compiled,
+                  std::shared_ptr<std::atomic<std::int64_t>> mask_bytes)
+      : compiled_(compiled), matcher_(compiled), mask_bytes_(std::move(mask_bytes)) {}
 
   void Fill(std::span<std::uint32_t> mask) override {
     QUIRE_CHECK(!matcher_.IsTerminated()) << "a mask was asked for after the end";
@@ -40,55 +57,112 @@ class XgrammarMatcher : public Matcher {
     tensor.ndim = 1;
     tensor.dtype = {kDLInt, 32, 1};
     tensor.shape = shape;
-    matcher_.FillNextTokenBitmask(&tensor);
+    const std::int64_t num_bytes = Step([&] { matcher_.FillNextTokenBitmask(&tensor); });
+    *mask_bytes_ += num_bytes;
+    if (*mask_bytes_ > kMaxMaskBytes && failure_.ok()) CheckMaskBytes();
+    if (!failure_.ok()) std::ranges::fill(mask, 0);
   }
 
   bool Accept(TokenId token) override {
-    return !matcher_.IsTerminated() && matcher_.AcceptToken(token);
+    bool is_accepted = false;
+    if (!is_terminated()) Step([&] { is_accepted = matcher_.AcceptToken(token); });
+    return is_accepted && failure_.ok();
   }
   bool AcceptBytes(std::string_view bytes) override {
-    return !matcher_.IsTerminated() && matcher_.AcceptString(std::string(bytes));
+    bool is_accepted = false;
+    if (!is_terminated()) Step([&] { is_accepted = matcher_.AcceptString(std::string(bytes)); });
+    return is_accepted && failure_.ok();
   }
   void Rollback(int num_steps) override {
-    if (num_steps > 0) matcher_.Rollback(num_steps);
+    if (num_steps > 0) Step([&] { matcher_.Rollback(num_steps); });
   }
-  bool is_complete() const override { return matcher_.IsCompleted(); }
+  bool is_complete() const override { return failure_.ok() && matcher_.IsCompleted(); }
   bool is_terminated() const override { return matcher_.IsTerminated(); }
+  const Status& failure() const override { return failure_; }
   std::string JumpForward() override {
-    return matcher_.IsTerminated() ? std::string() : matcher_.FindJumpForwardString();
+    std::string text;
+    if (!is_terminated()) Step([&] { text = matcher_.FindJumpForwardString(); });
+    return failure_.ok() ? text : std::string();
   }
 
  private:
+  // Does `work` within what a step may cost; gives the bytes that it has kept. What stopped in the
+  // middle is in no known state, so nothing is done after a failure.
+  template <typename Work>
+  std::int64_t Step(Work&& work) {
+    if (!failure_.ok()) return 0;
+    WorkBudget budget(
+        {.max_time = credit_, .max_allocations = kMaxStepAllocations, .max_bytes = kMaxStepBytes});
+    try {
+      work();
+    } catch (const WorkBudgetSpent&) {
+      failure_ = ResourceExhausted(
+          "structured_outputs: the grammar needs more work for one token than is done");
+    } catch (const std::exception& error) {
+      failure_ = Internal(StrCat("structured_outputs: ", MessageOf(error)));
+    }
+    credit_ = std::min(kMostCredit, credit_ - budget.time_used() + kCreditAStep);
+    return budget.num_bytes();
+  }
+
+  // The sum holds what matchers keep for themselves, too, so it is set right before it counts.
+  void CheckMaskBytes() {
+    const auto num_bytes = static_cast<std::int64_t>(compiled_.MemorySizeBytes());
+    *mask_bytes_ = num_bytes;
+    if (num_bytes <= kMaxMaskBytes) return;
+    failure_ =
+        ResourceExhausted(StrCat("structured_outputs: the masks of the grammar take more than ",
+                                 kMaxMaskBytes >> 20, " MiB"));
+  }
+
+  const xgrammar::CompiledGrammar compiled_;
   xgrammar::GrammarMatcher matcher_;
+  std::shared_ptr<std::atomic<std::int64_t>> mask_bytes_;  // of all matchers of the grammar
+  std::chrono::nanoseconds credit_ = kMostCredit;
+  Status failure_;
 };
 
 class XgrammarGrammar : public CompiledGrammar {
  public:
   explicit XgrammarGrammar(xgrammar::CompiledGrammar compiled) : compiled_(std::move(compiled)) {}
   std::unique_ptr<Matcher> NewMatcher() const override {
-    return std::make_unique<XgrammarMatcher>(compiled_);
+    return std::make_unique<XgrammarMatcher>(compiled_, mask_bytes_);
   }
   std::size_t num_bytes() const override { return compiled_.MemorySizeBytes(); }
 
  private:
   xgrammar::CompiledGrammar compiled_;
+  const std::shared_ptr<std::atomic<std::int64_t>> mask_bytes_ =
+      std::make_shared<std::atomic<std::int64_t>>(0);
 };
+
+// The masks of a small grammar are made with it, and those of equal rules are shared with other
+// grammars; of a large one each is made when it is first asked for.
+xgrammar::GrammarCompiler EagerCompiler(const xgrammar::TokenizerInfo& info) {
+  return {info, /*max_threads=*/1, /*cache_enabled=*/true, kSharedMaskBytes};
+}
+xgrammar::GrammarCompiler LazyCompiler(const xgrammar::TokenizerInfo& info) {
+  return {info, /*max_threads=*/1, /*cache_enabled=*/false, /*max_memory_bytes=*/-1,
+          /*enable_dynamic_compilation=*/true};
+}
 
 class XgrammarBackend : public GrammarBackend {
  public:
   explicit XgrammarBackend(const xgrammar::TokenizerInfo& info)
       : num_words_(static_cast<std::size_t>(xgrammar::GetBitmaskSize(info.GetVocabSize()))),
-        // The masks of a small grammar are made with it, and those of equal rules are shared with
-        // other grammars; of a large one each is made when it is first asked for.
-        eager_(info, /*max_threads=*/1, /*cache_enabled=*/true, kSharedMaskBytes),
-        lazy_(info, /*max_threads=*/1, /*cache_enabled=*/false, /*max_memory_bytes=*/-1,
-              /*enable_dynamic_compilation=*/true) {}
+        info_(info),
+        lazy_(LazyCompiler(info)),
+        eager_(EagerCompiler(info)) {}
 
   Result<std::shared_ptr<const CompiledGrammar>> Compile(const std::string& ebnf) const override {
+    const bool is_small = ebnf.size() <= kSmallBytes;
     try {
-      xgrammar::GrammarCompiler compiler = ebnf.size() <= kSmallBytes ? eager_ : lazy_;
+      xgrammar::GrammarCompiler compiler = is_small ? eager() : lazy_;
       return std::shared_ptr<const CompiledGrammar>(
           std::make_shared<XgrammarGrammar>(compiler.CompileGrammar(ebnf)));
+    } catch (const WorkBudgetSpent& error) {
+      if (is_small) ForgetShared();
+      return ResourceExhausted(StrCat("grammar: ", error.what()));
     } catch (const std::exception& error) {
       return InvalidArgument(StrCat("grammar: ", MessageOf(error)));
     }
@@ -96,9 +170,22 @@ class XgrammarBackend : public GrammarBackend {
   std::size_t num_mask_words() const override { return num_words_; }
 
  private:
-  std::size_t num_words_;
-  xgrammar::GrammarCompiler eager_;  // copies share what they point to
-  xgrammar::GrammarCompiler lazy_;
+  xgrammar::GrammarCompiler eager() const QUIRE_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return eager_;
+  }
+  // What it shares holds the work that was broken off, and would break off the next one as well.
+  void ForgetShared() const QUIRE_EXCLUDES(mutex_) {
+    xgrammar::GrammarCompiler fresh = EagerCompiler(info_);
+    MutexLock lock(mutex_);
+    eager_ = fresh;
+  }
+
+  const std::size_t num_words_;
+  const xgrammar::TokenizerInfo info_;
+  const xgrammar::GrammarCompiler lazy_;  // copies share what they point to
+  mutable Mutex mutex_;
+  mutable xgrammar::GrammarCompiler eager_ QUIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace

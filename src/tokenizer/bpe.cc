@@ -107,6 +107,13 @@ Status BpeModel::Encode(std::string_view piece, ModelScratch& scratch,
   return {};
 }
 
+// Where no character is dropped or fused with others each id stands for a piece's bytes at most.
+std::size_t BpeModel::MinIds(std::size_t num_bytes) const {
+  const bool covers_all = has_all_bytes_ && (options_.is_byte_level || options_.byte_fallback);
+  if (!covers_all) return 0;
+  return num_bytes / static_cast<std::size_t>(std::max(1, vocabulary_.longest_bytes()));
+}
+
 Status BpeModel::EncodeWord(std::string_view word, ModelScratch& scratch,
                             std::vector<TokenId>& out) const {
   // Only a look-up by text needs the stand-ins; ids of bytes are merged as they are.

@@ -72,6 +72,7 @@ class BpeModel final : public TokenModel {
 
   Status Encode(std::string_view piece, ModelScratch& scratch,
                 std::vector<TokenId>& out) const override;
+  std::size_t MinIds(std::size_t num_bytes) const override;
 
  private:
   void FindBaseTokens();

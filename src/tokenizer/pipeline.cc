@@ -21,6 +21,7 @@ Status Pipeline::Encode(std::string_view text, bool parse_special, bool is_start
   checkpoints.clear();
   added.Split(text, false, parse_special, splits);
   for (const AddedSplit& split : splits) {
+    if (out.size() > scratch.max_ids) return {};
     if (split.token_idx >= 0) {
       const AddedToken& token = added.tokens()[split.token_idx];
       out.push_back(token.id);
@@ -48,6 +49,7 @@ Status Pipeline::EncodeSegment(std::string_view text, bool parse_special, bool i
   std::vector<AddedSplit>& splits = scratch.normalized_splits;
   added.Split(normalized, true, parse_special, splits);
   for (const AddedSplit& split : splits) {
+    if (out.size() > scratch.max_ids) return {};
     if (split.token_idx >= 0) {
       out.push_back(added.tokens()[split.token_idx].id);
       continue;
@@ -66,6 +68,13 @@ Status Pipeline::EncodePieces(EncodeScratch& scratch, std::vector<TokenId>& out)
                                             : pre_tokenizer->Apply(pieces));
   }
   for (const Piece& piece : pieces.list) {
+    if (out.size() > scratch.max_ids) return {};
+    const std::size_t room = scratch.max_ids - out.size();
+    const std::size_t num_bytes = pieces.View(piece).size();
+    if (num_bytes > room && model->MinIds(num_bytes) > room) {
+      out.resize(scratch.max_ids + 1);
+      return {};
+    }
     QUIRE_RETURN_IF_ERROR(model->Encode(pieces.View(piece), scratch.model, out));
   }
   return {};

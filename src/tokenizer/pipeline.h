@@ -1,6 +1,8 @@
 // The parts of a tokenizer and the way a text takes through them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,7 @@ struct EncodeScratch {
   Pieces pieces;
   std::vector<AddedSplit> plain_splits, normalized_splits;
   std::vector<ResumePoint> checkpoints;  // of the last text; offsets in it
+  std::size_t max_ids = SIZE_MAX;        // of the text under way; set by each call
 };
 
 // Immutable once loaded; any thread.
@@ -43,7 +46,8 @@ struct Pipeline {
   bool CanCutAtTokens() const;
 
   // Appends the ids of `text`, valid UTF-8, without the post-processor's. `is_start`: it is the
-  // beginning of the whole input.
+  // beginning of the whole input. Stops once `out` has more than scratch.max_ids ids; the last of
+  // them then mean nothing.
   Status Encode(std::string_view text, bool parse_special, bool is_start, EncodeScratch& scratch,
                 std::vector<TokenId>& out) const;
 

@@ -1,6 +1,7 @@
 // What all tokenization models share: a piece of text in, ids out.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ class TokenModel {
   // the vocabulary lacks the unknown token that the piece needs.
   virtual Status Encode(std::string_view piece, ModelScratch& scratch,
                         std::vector<TokenId>& out) const = 0;
+
+  // Every piece of so many bytes has at least so many ids.
+  virtual std::size_t MinIds(std::size_t /*num_bytes*/) const { return 0; }
 };
 
 }  // namespace quire

@@ -44,11 +44,13 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
   const PostProcessor& post = pipeline_->post;
   if (options.add_special_tokens) ids = post.prefix;
   if (caches_prefixes_ && options.parse_special && text.size() >= PrefixCache::kMinTextBytes) {
-    QUIRE_RETURN_IF_ERROR(EncodeCached(text, ids));
+    QUIRE_RETURN_IF_ERROR(EncodeCached(text, options.max_ids, ids));
   } else {
     BorrowedScratch scratch(*memory_);
+    (*scratch).max_ids = options.max_ids;
     QUIRE_RETURN_IF_ERROR(pipeline_->Encode(text, options.parse_special, true, *scratch, ids));
   }
+  if (ids.size() > options.max_ids) return ids;
   if (post.is_simple) {
     if (options.add_special_tokens) ids.insert(ids.end(), post.suffix.begin(), post.suffix.end());
     return ids;
@@ -66,7 +68,8 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
 }
 
 // Appends the ids of `text`, those of its beginning from a text that was encoded before.
-Status Tokenizer::EncodeCached(std::string_view text, std::vector<TokenId>& out) const {
+Status Tokenizer::EncodeCached(std::string_view text, std::size_t max_ids,
+                               std::vector<TokenId>& out) const {
   const auto lookahead = static_cast<std::size_t>(pipeline_->added.plain_matcher().longest_bytes());
   PrefixCache::Entry entry;
   std::size_t done = 0;
@@ -79,9 +82,11 @@ Status Tokenizer::EncodeCached(std::string_view text, std::vector<TokenId>& out)
     }
   }
   const std::size_t num_known = entry.ids.size();
+  const std::size_t room = max_ids - std::min(max_ids, num_known);
   std::vector<TokenId> tail;
   {
     BorrowedScratch scratch(*memory_);
+    (*scratch).max_ids = room;
     QUIRE_RETURN_IF_ERROR(pipeline_->Encode(text.substr(done), true, done == 0, *scratch, tail));
     for (const ResumePoint& checkpoint : (*scratch).checkpoints) {
       entry.checkpoints.push_back({done + checkpoint.offset, num_known + checkpoint.num_ids});
@@ -89,6 +94,7 @@ Status Tokenizer::EncodeCached(std::string_view text, std::vector<TokenId>& out)
   }
   entry.ids.insert(entry.ids.end(), tail.begin(), tail.end());
   out.insert(out.end(), entry.ids.begin(), entry.ids.end());
+  if (tail.size() > room) return {};
   entry.text = text;
   memory_->prefixes.Put(std::move(entry));
   return {};

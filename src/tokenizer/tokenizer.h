@@ -1,6 +1,7 @@
 // Text to token ids and back, as the original tokenizer of a model does it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,9 @@ struct Pipeline;  // normalizer, pre-tokenizer, model, decoder (pipeline.h)
 struct EncodeOptions {
   bool add_special_tokens = true;  // what the post-processor puts around a text (BOS, EOS, …)
   bool parse_special = true;       // special tokens written in the text are recognised as such
+  // A text of more ids is not encoded to its end: the result then has more than max_ids ids, and
+  // only that it has means anything.
+  std::size_t max_ids = SIZE_MAX;
 };
 
 struct DecodeOptions {
@@ -160,7 +164,7 @@ class Tokenizer {
  private:
   friend class TokenizerBuilder;
   Tokenizer();
-  Status EncodeCached(std::string_view text, std::vector<TokenId>& out) const;
+  Status EncodeCached(std::string_view text, std::size_t max_ids, std::vector<TokenId>& out) const;
 
   std::unique_ptr<const Pipeline> pipeline_;
   std::unique_ptr<TokenizerMemory> memory_;

@@ -174,6 +174,25 @@ TEST(Tokenizer, TextsWithoutASplitPointTakeAboutLinearTime) {
   EXPECT_LT(large, small * 16 * 8);  // quadratic would be 256 times
 }
 
+TEST(Tokenizer, ATextOfMoreIdsThanAreWantedIsNotEncodedToItsEnd) {
+  const auto tokenizer = Load(ByteLevelJson({{"a", "a"}, {"aa", "aa"}}));
+  const auto size = [&](const std::string& text, std::size_t max_ids) {
+    return tokenizer->Encode(text, {.max_ids = max_ids})->size();
+  };
+  const std::string words = "ab ab ab<|end|>ab ab";
+  const std::size_t all = tokenizer->Encode(words)->size();
+  EXPECT_EQ(size(words, all), all);
+  for (std::size_t max_ids = 0; max_ids < all; ++max_ids) {
+    EXPECT_GT(size(words, max_ids), max_ids);
+    EXPECT_LE(size(words, max_ids), all);
+  }
+  // One piece whose ids would take minutes, in the cache of long texts and outside of it.
+  const std::string endless(std::size_t{64} << 20, 'a');
+  EXPECT_EQ(size(endless, 1000), 1001U);
+  EXPECT_EQ(tokenizer->Encode(endless, {.parse_special = false, .max_ids = 1000})->size(), 1001U);
+  EXPECT_EQ(*tokenizer->Encode("aaaa"), (std::vector<TokenId>{257})) << "limits are forgotten";
+}
+
 TEST(Tokenizer, ATextThatGoesOnFromAnotherGetsTheSameIdsAsAlone) {
   const std::string json = ByteLevelJson({{"a", "b"}, {"\u0120", "a"}, {"\u0120a", "b"}});
   const auto warm = Load(json);

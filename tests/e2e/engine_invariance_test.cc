@@ -1,7 +1,9 @@
 // The law of batch invariance: what a request gets does not depend on what else runs, how its
 // prompt is cut, what the prefix cache holds, preemption, block size or the number of threads.
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,57 +112,73 @@ TEST_P(Invariance, HoldsForAWorkerOnAnotherThread) {
 
 INSTANTIATE_TEST_SUITE_P(FullAndWindow, Invariance, testing::Values(0, 24));
 
-// Every combination of the engine's sizes over 64 requests.
-void RunInFull(const std::string& model, int vocab_size, int max_prompt,
-               const std::string& max_model_len, int tiny_pool) {
-  const auto prompts = MixedPrompts(64, vocab_size, max_prompt, 11);
-  EngineConfig config = InvarianceConfig(model);
-  config.model.max_model_len = max_model_len;
-  const auto alone = RunAlone(config, prompts);
-  std::uint64_t seed = 20;
+// One combination of the engine's sizes.
+struct Sizes {
+  int budget;
+  int block_size;
+  bool has_prefix_cache;
+  std::optional<std::int64_t> num_slots;  // of the pool; what memory holds without it
+  int threads;
+};
+
+std::vector<Sizes> EveryCombination(std::int64_t tiny_pool_slots) {
+  std::vector<Sizes> all;
   for (const int budget : {16, 64, 2048}) {
     for (const int block_size : {8, 16, 32}) {
       for (const bool has_prefix_cache : {false, true}) {
-        for (const bool is_tiny : {false, true}) {
-          for (const int threads : {1, 2}) {
-            config.scheduler.max_num_batched_tokens = budget;
-            config.scheduler.max_num_seqs = std::min(budget, 64);
-            config.cache.block_size = block_size;
-            config.cache.enable_prefix_caching = has_prefix_cache;
-            config.cache.num_gpu_blocks_override =
-                is_tiny ? std::optional<std::int64_t>(tiny_pool * 16 / block_size) : std::nullopt;
-            config.parallel.threads = threads;
-            const auto llm = OpenLlm(config);
-            const std::string how =
-                StrCat("budget ", budget, ", block size ", block_size, ", prefix cache ",
-                       has_prefix_cache, ", tiny pool ", is_tiny, ", threads ", threads);
-            ExpectSame(alone, RunTogether(*llm, prompts, ++seed), how);
-            if (has_prefix_cache) {
-              ExpectSame(alone, RunTogether(*llm, prompts, ++seed), how + ", warm");
-            }
-          }
+        for (const int threads : {1, 2}) {
+          all.push_back({budget, block_size, has_prefix_cache, std::nullopt, threads});
+          all.push_back({budget, block_size, has_prefix_cache, tiny_pool_slots, threads});
         }
       }
     }
   }
+  return all;
 }
 
-TEST(SlowInvariance, HoldsInFullForATinyModel) {
-  RunInFull(TinyModel(), kTinyVocab, 200, "256", 40);
+// Runs the prompts under each of the sizes, with a prefix cache a second time over what it holds.
+void ExpectSameUnder(const std::vector<Sizes>& combinations, EngineConfig config,
+                     const std::vector<PromptInput>& prompts) {
+  const auto alone = RunAlone(config, prompts);
+  std::uint64_t seed = 20;
+  std::int64_t num_preemptions = 0;
+  for (const Sizes& sizes : combinations) {
+    config.scheduler.max_num_batched_tokens = sizes.budget;
+    config.scheduler.max_num_seqs = std::min(sizes.budget, 64);
+    config.cache.block_size = sizes.block_size;
+    config.cache.enable_prefix_caching = sizes.has_prefix_cache;
+    config.cache.num_gpu_blocks_override = std::nullopt;
+    if (sizes.num_slots) config.cache.num_gpu_blocks_override = *sizes.num_slots / sizes.block_size;
+    config.parallel.threads = sizes.threads;
+    const auto llm = OpenLlm(config);
+    const std::string how = StrCat("budget ", sizes.budget, ", block size ", sizes.block_size,
+                                   ", prefix cache ", sizes.has_prefix_cache, ", slots ",
+                                   sizes.num_slots.value_or(0), ", threads ", sizes.threads);
+    ExpectSame(alone, RunTogether(*llm, prompts, ++seed), how);
+    num_preemptions += llm->stats().num_preemptions;
+    if (!sizes.has_prefix_cache) continue;
+    ExpectSame(alone, RunTogether(*llm, prompts, ++seed), how + ", warm");
+    EXPECT_GT(llm->stats().prefix_hits, 0) << how;
+  }
+  EXPECT_GT(num_preemptions, 0);
 }
 
-TEST(SlowInvariance, HoldsInFullForATinyModelWithWindows) {
-  RunInFull(TinyModel(24), kTinyVocab, 200, "256", 40);
+void RunTinyModelInFull(int window) {
+  EngineConfig config = InvarianceConfig(TinyModel(window));
+  config.model.max_model_len = "256";
+  ExpectSameUnder(EveryCombination(640), config, MixedPrompts(64, kTinyVocab, 200, 11));
 }
+
+TEST(SlowInvariance, HoldsInFullForATinyModel) { RunTinyModelInFull(0); }
+
+TEST(SlowInvariance, HoldsInFullForATinyModelWithWindows) { RunTinyModelInFull(24); }
 
 std::string ValueOf(const char* variable) {
   const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// A chosen part of the matrix: each budget with another block size and prefix cache, in a pool so
-// small that many are preempted. One thread, since the threads of a busy machine wait for each
-// other; they have a test of their own.
+// The model that people run, as they run it: int8 activations and the cache's own type.
 class SlowDefaultModel : public testing::Test {
  protected:
   void SetUp() override {
@@ -169,42 +187,19 @@ class SlowDefaultModel : public testing::Test {
     if (!model.ok()) GTEST_SKIP() << model.status().message();
     config_ = InvarianceConfig(*model);
     config_.model.max_model_len = "512";
-    config_.parallel.threads = 1;
   }
 
   EngineConfig config_;
 };
 
-TEST_F(SlowDefaultModel, KeepsItsAnswersForEverySizeOfTheEngine) {
-  struct Sizes {
-    int budget;
-    int block_size;
-    bool has_prefix_cache;
-  };
-  const auto prompts = MixedPrompts(64, 49152, 160, 12);
-  const auto alone = RunAlone(config_, prompts);
-  std::uint64_t seed = 30;
-  for (const Sizes& sizes : {Sizes{16, 8, false}, Sizes{64, 16, true}, Sizes{2048, 32, true}}) {
-    config_.scheduler.max_num_batched_tokens = sizes.budget;
-    config_.scheduler.max_num_seqs = std::min(sizes.budget, 64);
-    config_.cache.block_size = sizes.block_size;
-    config_.cache.enable_prefix_caching = sizes.has_prefix_cache;
-    config_.cache.num_gpu_blocks_override = 640 / sizes.block_size;
-    const auto llm = OpenLlm(config_);
-    const std::string how = StrCat("budget ", sizes.budget, ", block size ", sizes.block_size);
-    ExpectSame(alone, RunTogether(*llm, prompts, ++seed), how);
-    EXPECT_TRUE(sizes.budget == 16 || llm->stats().num_preemptions > 0) << how;
-    if (!sizes.has_prefix_cache) continue;
-    ExpectSame(alone, RunTogether(*llm, prompts, ++seed), how + ", warm");
-    EXPECT_GT(llm->stats().prefix_hits, 0);
-  }
+TEST_F(SlowDefaultModel, KeepsItsAnswersInFloat32) {
+  config_.model.compute_dtype = ComputeDtype::kFloat32;
+  ExpectSameUnder({{16, 8, false, 640, 1}, {64, 16, true, 640, 2}, {2048, 32, true, 640, 1}},
+                  config_, MixedPrompts(64, 49152, 160, 12));
 }
 
-TEST_F(SlowDefaultModel, KeepsItsAnswersForTwoThreads) {
-  const auto prompts = MixedPrompts(8, 49152, 60, 13);
-  const auto alone = RunAlone(config_, prompts);
-  config_.parallel.threads = 2;
-  ExpectSame(alone, RunTogether(*OpenLlm(config_), prompts, 40), "2 threads");
+TEST_F(SlowDefaultModel, KeepsItsAnswersForEverySizeOfTheEngine) {
+  ExpectSameUnder(EveryCombination(640), config_, MixedPrompts(64, 49152, 160, 12));
 }
 
 }  // namespace

@@ -169,7 +169,8 @@ void Rig::DropBlocks(const KvGroupSpec& group, Sequence& sequence,
   }
 }
 
-StepOutput Rig::Step(std::span<const Chunk> chunks) {
+StepOutput Rig::Step(std::span<const Chunk> chunks,
+                     std::optional<std::span<const std::int32_t>> wanted_rows) {
   Batch batch;
   for (const Chunk& chunk : chunks) {
     GrowBlocks(*chunk.sequence, static_cast<std::int64_t>(chunk.tokens.size()));
@@ -181,7 +182,7 @@ StepOutput Rig::Step(std::span<const Chunk> chunks) {
     AddGroup(chunks, group, options_.block_size, batch);
   }
   const ConstTensorView hidden =
-      model_->Forward(ctx_, {batch.tokens, batch.positions, batch.groups, pages_});
+      model_->Forward(ctx_, {batch.tokens, batch.positions, batch.groups, pages_, wanted_rows});
   StepOutput out{CopyRows(hidden), {model_->config().vocab_size, {}}};
   out.logits.values.resize(static_cast<std::size_t>(hidden.dim(0) * out.logits.cols));
   model_->Logits(ctx_, hidden, F32View(out.logits.values.data(), {hidden.dim(0), out.logits.cols}));

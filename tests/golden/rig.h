@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -70,7 +71,9 @@ class Rig {
   Sequence NewSequence() const;
   void Free(Sequence& sequence);
 
-  StepOutput Step(std::span<const Chunk> chunks);
+  // With `wanted_rows` the output of no other row means anything.
+  StepOutput Step(std::span<const Chunk> chunks,
+                  std::optional<std::span<const std::int32_t>> wanted_rows = std::nullopt);
 
   // A whole prompt, `chunk` tokens a step (0: at once).
   StepOutput Run(Sequence& sequence, std::span<const TokenId> tokens, std::int64_t chunk = 0);

@@ -140,6 +140,22 @@ TEST_P(TinyModelTest, ChunksOfAnySizeGiveTheSameBits) {
   }
 }
 
+TEST_P(TinyModelTest, WantedRowsHaveTheBitsThatTheyHaveAmongAll) {
+  const std::vector<TokenId> tokens = WholeText(LongestPrompt());
+  const StepOutput all = RunAlone(*rig_, tokens);
+  const auto last = static_cast<std::int32_t>(tokens.size()) - 1;
+  for (const std::vector<std::int32_t>& wanted :
+       {std::vector<std::int32_t>{last}, {0, 2, 3, last}, {}}) {
+    Sequence sequence = rig_->NewSequence();
+    const Chunk chunk{&sequence, tokens};
+    const StepOutput out = rig_->Step({&chunk, 1}, wanted);
+    for (const std::int32_t row : wanted) {
+      EXPECT_TRUE(std::ranges::equal(all.logits[row], out.logits[row])) << row;
+    }
+    rig_->Free(sequence);
+  }
+}
+
 TEST_P(TinyModelTest, ABatchGivesTheBitsOfEachRequestAlone) {
   std::vector<Sequence> sequences(reference_.prompts.size(), rig_->NewSequence());
   std::vector<Rows> alone;

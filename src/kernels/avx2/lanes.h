@@ -60,6 +60,35 @@ QUIRE_INLINE void Store(float* out, Floats x) { _mm256_storeu_ps(out, x); }
 QUIRE_INLINE void Store(float* out, Floats x, Mask mask) { _mm256_maskstore_ps(out, mask, x); }
 QUIRE_INLINE void Store(float* out, Floats x, AllLanes) { Store(out, x); }
 
+// Rounded to nearest even; what is too large for a half becomes its largest value, NaN stays NaN.
+QUIRE_INLINE void Store(F16Bits* out, Floats x) {
+  const __m256 largest = _mm256_set1_ps(65504.0F);
+  const __m256 bounded =
+      _mm256_max_ps(_mm256_sub_ps(_mm256_setzero_ps(), largest), _mm256_min_ps(largest, x));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
+                   _mm256_cvtps_ph(bounded, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+QUIRE_INLINE void Store(Bf16Bits* out, Floats x) {
+  const __m256i bits = _mm256_castps_si256(x);
+  const __m256i high = _mm256_srli_epi32(bits, 16);
+  const __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
+  const __m256i rounded = _mm256_srli_epi32(
+      _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7FFF)), 16);
+  const __m256i nan = _mm256_or_si256(high, _mm256_set1_epi32(64));
+  const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  const __m256i words = _mm256_blendv_epi8(rounded, nan, is_nan);
+  _mm_storeu_si128(
+      reinterpret_cast<__m128i*>(out),
+      _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
+
+// x[0], x[stride] and so on.
+QUIRE_INLINE Floats LoadStrided(const float* x, std::int64_t stride) {
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_i32gather_ps(
+      x, _mm256_mullo_epi32(lane, _mm256_set1_epi32(static_cast<int>(stride))), 4);
+}
+
 QUIRE_INLINE Floats Add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
 QUIRE_INLINE Floats Subtract(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
 QUIRE_INLINE Floats Multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }

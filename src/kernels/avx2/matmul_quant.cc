@@ -74,8 +74,8 @@ QUIRE_INLINE __m256 AddSub(const Weights& weights, const RowBlock& row, __m256 s
     }
     dot = _mm256_add_epi32(dot, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
-  const __m256 scale = _mm256_mul_ps(weights.scale[kHalf], _mm256_set1_ps(*row.scale));
-  sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), scale, sum);
+  const __m256 scaled_dot = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(*row.scale));
+  sum = _mm256_fmadd_ps(scaled_dot, weights.scale[kHalf], sum);
   if constexpr (Codec::kHasMin) {
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
     const __m256 scaled = _mm256_set1_ps(row.scaled_sums[kWhich * row.stride]);

@@ -1,12 +1,16 @@
-// The instance of wide/attention_body.h for this ISA.
+// The instances of wide/attention_body.h and wide/write_kv_body.h for this ISA.
 #include "kernels/avx512/lanes.h"
 #include "kernels/fill.h"
 #include "kernels/table.h"
 #include "kernels/wide/attention_body.h"
+#include "kernels/wide/write_kv_body.h"
 
 namespace quire::kernels {
 
 void FillAvx512Attention(CpuTable& table) {
+  table.write_kv[static_cast<int>(KvType::kF32)] = WriteKv<float>;
+  table.write_kv[static_cast<int>(KvType::kF16)] = WriteKv<F16Bits>;
+  table.write_kv[static_cast<int>(KvType::kBF16)] = WriteKv<Bf16Bits>;
   table.attend[static_cast<int>(KvType::kF32)] = Attend<float>;
   table.attend[static_cast<int>(KvType::kF16)] = Attend<F16Bits>;
   table.attend[static_cast<int>(KvType::kBF16)] = Attend<Bf16Bits>;

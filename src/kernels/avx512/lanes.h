@@ -48,6 +48,33 @@ QUIRE_INLINE void Store(float* out, Floats x) { _mm512_storeu_ps(out, x); }
 QUIRE_INLINE void Store(float* out, Floats x, Mask mask) { _mm512_mask_storeu_ps(out, mask, x); }
 QUIRE_INLINE void Store(float* out, Floats x, AllLanes) { Store(out, x); }
 
+// Rounded to nearest even; what is too large for a half becomes its largest value, NaN stays NaN.
+QUIRE_INLINE void Store(F16Bits* out, Floats x) {
+  const __m512 largest = _mm512_set1_ps(65504.0F);
+  const __m512 bounded =
+      _mm512_max_ps(_mm512_sub_ps(_mm512_setzero_ps(), largest), _mm512_min_ps(largest, x));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                      _mm512_cvtps_ph(bounded, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+QUIRE_INLINE void Store(Bf16Bits* out, Floats x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i high = _mm512_srli_epi32(bits, 16);
+  const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_srli_epi32(
+      _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7FFF)), 16);
+  const __m512i nan = _mm512_or_si512(high, _mm512_set1_epi32(64));
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                      _mm512_cvtepi32_epi16(_mm512_mask_blend_epi32(is_nan, rounded, nan)));
+}
+
+// x[0], x[stride] and so on.
+QUIRE_INLINE Floats LoadStrided(const float* x, std::int64_t stride) {
+  const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  return _mm512_i32gather_ps(_mm512_mullo_epi32(lane, _mm512_set1_epi32(static_cast<int>(stride))),
+                             x, 4);
+}
+
 QUIRE_INLINE Floats Add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
 QUIRE_INLINE Floats Subtract(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
 QUIRE_INLINE Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }

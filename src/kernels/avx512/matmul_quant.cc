@@ -2,7 +2,12 @@
 //
 // A block of weights is decoded into eight registers once and then meets every row of the panel:
 // four values of a row, broadcast, times four values of each output in one dpbusd. Lanes never mix,
-// so nothing is folded at the end, and one row or sixty-four run through the same instructions.
+// so nothing is folded at the end, and one row or sixty-four run through the same instructions. Up
+// to six rows keep their sums in registers; those of more are in the first-level cache.
+//
+// dpbusd and fma share two ports, so what a block costs besides its eight dpbusd counts. A dot
+// product starts from the bits of 1.5 * 2^23 times the row's scale, a power of two: then its own
+// bits are a float, and subtracting the start, on other ports, leaves the product times the scale.
 #include <immintrin.h>
 
 #include "kernels/avx512/tile_codecs.h"
@@ -20,68 +25,74 @@ using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as
 // Rows that meet a register of weights one after another, so that the four cycles of a dpbusd are
 // filled by the other three.
 constexpr int kRowsAtOnce = 4;
+// Rows whose sums all stay in registers beside a decoded block.
+constexpr int kFewRows = 6;
 
 // The panel's values of one block, from the first of the rows at hand.
 struct RowBlock {
   const std::int8_t* codes;
-  const float* scales;
+  const float* starts;
   const std::int32_t* negative_sums;  // [3], `stride` apart
   const float* scaled_sums;           // likewise
   std::int64_t stride;
 };
 
-// The dot product's start: minus what the weights' offset adds to it.
+// The dot product's start: that of the scale, minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
 QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
+  const __m512i start = _mm512_castps_si512(_mm512_set1_ps(rows.starts[r]));
   if constexpr (Codec::kOffsetBits < 0) {
-    return _mm512_setzero_si512();
+    return start;
   } else {
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
-    return _mm512_slli_epi32(_mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]),
-                             Codec::kOffsetBits);
+    const __m512i offset = _mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]);
+    return _mm512_add_epi32(start, _mm512_slli_epi32(offset, Codec::kOffsetBits));
   }
 }
 
-// sums[t][r] += the products of groups [kBegin, kEnd), which are a sub-block, for kTiles tiles. A
+template <int kTiles, int kRows>
+using Sums = __m512[kRows][kTiles];
+
+// sums += the products of groups [kBegin, kEnd), which are a sub-block, for kTiles tiles. A
 // broadcast costs as much as a dpbusd, so one serves all tiles.
 template <typename Codec, int kTiles, int kRows, int kHalf, int kBegin, int kEnd>
-QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, __m512 (*sums)[kPanelRows]) {
+QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, Sums<kTiles, kRows>& sums) {
   const Quad* x = reinterpret_cast<const Quad*>(rows.codes);
-  __m512i dots[kTiles][kRows];
-#pragma GCC unroll 4
+  __m512i dots[kRows][kTiles];
+#pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int t = 0; t < kTiles; ++t) dots[t][r] = Start<Codec, kHalf>(rows, r);
+    for (int t = 0; t < kTiles; ++t) dots[r][t] = Start<Codec, kHalf>(rows, r);
   }
 #pragma GCC unroll 8
   for (int g = kBegin; g < kEnd; ++g) {
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
       const __m512i quad = _mm512_set1_epi32(x[8 * r + g]);
 #pragma GCC unroll 2
       for (int t = 0; t < kTiles; ++t) {
-        dots[t][r] = _mm512_dpbusd_epi32(dots[t][r], weights[t].codes[g], quad);
+        dots[r][t] = _mm512_dpbusd_epi32(dots[r][t], weights[t].codes[g], quad);
       }
     }
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
-    const __m512 row_scale = _mm512_set1_ps(rows.scales[r]);
+    const __m512 start = _mm512_set1_ps(rows.starts[r]);
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
     const __m512 scaled = _mm512_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
 #pragma GCC unroll 2
     for (int t = 0; t < kTiles; ++t) {
-      const __m512 scale = _mm512_mul_ps(weights[t].scale[kHalf], row_scale);
-      __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[t][r]), scale, sums[t][r]);
+      const __m512 scaled_dot = _mm512_sub_ps(_mm512_castsi512_ps(dots[r][t]), start);
+      __m512 sum = _mm512_fmadd_ps(scaled_dot, weights[t].scale[kHalf], sums[r][t]);
       if constexpr (Codec::kHasMin) sum = _mm512_fmadd_ps(weights[t].min[kHalf], scaled, sum);
-      sums[t][r] = sum;
+      sums[r][t] = sum;
     }
   }
 }
 
 template <typename Codec, int kTiles, int kRows>
 QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
-                           __m512 (*sums)[kPanelRows]) {
+                           Sums<kTiles, kRows>& sums) {
   if constexpr (Codec::kHalves) {
     AddSub<Codec, kTiles, kRows, 0, 0, 4>(weights, rows, sums);
     AddSub<Codec, kTiles, kRows, 1, 4, 8>(weights, rows, sums);
@@ -92,7 +103,7 @@ QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
 
 QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
   return {args.x.codes + (block * args.rows + row) * kQuantValues,
-          args.x.scales + block * args.rows + row,
+          args.x.starts + block * args.rows + row,
           args.x.negative_sums + 3 * block * args.rows + row,
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
@@ -132,13 +143,40 @@ QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std:
   _mm512_mask_storeu_ps(out, mask, sum);
 }
 
-// The decoded blocks stay in registers, the sums are in the first-level cache: in a register, where
-// there is but one row.
+template <int kTiles, int kRows>
+QUIRE_INLINE void StoreAll(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
+                           const Sums<kTiles, kRows>& sums) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int t = 0; t < kTiles; ++t) StoreSums(args, tile + t, row + r, sums[r][t]);
+  }
+}
+
+// All of args.rows, which are kRows.
+template <typename Codec, int kRows>
+void MultiplyFew(const MatmulQuantArgs& args, std::int64_t tile) {
+  const TileReader<Codec> reader(args, tile);
+  Sums<1, kRows> sums = {};
+  for (std::int64_t b = 0; b < args.blocks; ++b) {
+    Weights weights;
+    reader.Load(b, weights);
+    AddBlock<Codec, 1, kRows>(&weights, RowsAt(args, b, 0), sums);
+  }
+  StoreAll<1, kRows>(args, tile, 0, sums);
+}
+
+// sums of rows [row, row + kRows) += their products with one block of kTiles tiles.
+template <typename Codec, int kTiles, int kRows>
+QUIRE_INLINE void AddRows(const MatmulQuantArgs& args, const Weights* weights, std::int64_t block,
+                          std::int64_t row, __m512 (*sums)[kTiles]) {
+  auto& group = *reinterpret_cast<Sums<kTiles, kRows>*>(sums + row);
+  AddBlock<Codec, kTiles, kRows>(weights, RowsAt(args, block, row), group);
+}
+
 template <typename Codec, int kTiles>
 void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
-  __m512 sums[kTiles][kPanelRows];
-  for (int t = 0; t < kTiles; ++t) {
-    for (std::int64_t r = 0; r < args.rows; ++r) sums[t][r] = _mm512_setzero_ps();
+  __m512 sums[kPanelRows][kTiles];
+  for (std::int64_t r = 0; r < args.rows; ++r) {
+    for (int t = 0; t < kTiles; ++t) sums[r][t] = _mm512_setzero_ps();
   }
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights[kTiles];
@@ -146,40 +184,32 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
     for (int t = 0; t < kTiles; ++t) TileReader<Codec>(args, tile + t).Load(b, weights[t]);
     std::int64_t r = 0;
     for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
-      __m512(*from)[kPanelRows] = reinterpret_cast<__m512(*)[kPanelRows]>(&sums[0][r]);
-      AddBlock<Codec, kTiles, kRowsAtOnce>(weights, RowsAt(args, b, r), from);
+      AddRows<Codec, kTiles, kRowsAtOnce>(args, weights, b, r, sums);
     }
-    for (; r < args.rows; ++r) {
-      __m512(*from)[kPanelRows] = reinterpret_cast<__m512(*)[kPanelRows]>(&sums[0][r]);
-      AddBlock<Codec, kTiles, 1>(weights, RowsAt(args, b, r), from);
-    }
+    const std::int64_t left = args.rows - r;
+    if (left == 3) AddRows<Codec, kTiles, 3>(args, weights, b, r, sums);
+    if (left == 2) AddRows<Codec, kTiles, 2>(args, weights, b, r, sums);
+    if (left == 1) AddRows<Codec, kTiles, 1>(args, weights, b, r, sums);
   }
-  for (int t = 0; t < kTiles; ++t) {
-    for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile + t, r, sums[t][r]);
+  for (std::int64_t r = 0; r < args.rows; ++r) {
+    for (int t = 0; t < kTiles; ++t) StoreSums(args, tile + t, r, sums[r][t]);
   }
 }
 
-template <typename Codec>
-void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
-  const TileReader<Codec> reader(args, tile);
-  __m512 sum[1][kPanelRows];
-  sum[0][0] = _mm512_setzero_ps();
-  for (std::int64_t b = 0; b < args.blocks; ++b) {
-    Weights weights;
-    reader.Load(b, weights);
-    AddBlock<Codec, 1, 1>(&weights, RowsAt(args, b, 0), sum);
+// args.rows, which are at most kRows.
+template <typename Codec, int kRows>
+void MatmulFew(const MatmulQuantArgs& args, std::int64_t tiles) {
+  if constexpr (kRows > 1) {
+    if (args.rows < kRows) return MatmulFew<Codec, kRows - 1>(args, tiles);
   }
-  StoreSums(args, tile, 0, sum[0][0]);
+  for (std::int64_t tile = 0; tile < tiles; ++tile) MultiplyFew<Codec, kRows>(args, tile);
 }
 
 template <typename Codec>
 void Matmul(const MatmulQuantArgs& args) {
   const std::int64_t tiles = (args.outputs + kTile - 1) / kTile;
+  if (args.rows <= kFewRows) return MatmulFew<Codec, kFewRows>(args, tiles);
   std::int64_t tile = 0;
-  if (args.rows == 1) {
-    for (; tile < tiles; ++tile) MultiplyRow<Codec>(args, tile);
-    return;
-  }
   for (; tile + 2 <= tiles; tile += 2) MultiplyTiles<Codec, 2>(args, tile);
   if (tile < tiles) MultiplyTiles<Codec, 1>(args, tile);
 }

@@ -1,4 +1,6 @@
 // The specification of products with int8 activations, and of their quantization.
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -11,18 +13,21 @@ namespace quire::kernels {
 namespace {
 
 void QuantizeBlock(const float* x, std::int8_t* codes, float& scale) {
-  float max = 0.0F;
-  bool is_finite = true;
+  int max_bits = 0;  // magnitudes sort as their bits do, infinity and NaN above all
   for (int i = 0; i < kQuantValues; ++i) {
-    const float magnitude = std::fabs(x[i]);
-    is_finite = is_finite && std::isfinite(magnitude);
-    max = magnitude > max ? magnitude : max;
+    max_bits = std::max(max_bits, std::bit_cast<int>(x[i]) & 0x7FFFFFFF);
   }
-  const bool is_zero = !is_finite || max < kQuantTiny;
-  scale = is_finite ? (is_zero ? 0.0F : max / 127.0F) : std::numeric_limits<float>::quiet_NaN();
-  const float inverse = is_zero ? 0.0F : 127.0F / max;
+  const bool is_bad = max_bits >= kQuantHugeBits;
+  if (is_bad || std::bit_cast<float>(max_bits) < kQuantTiny) {
+    scale = is_bad ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
+    std::fill_n(codes, kQuantValues, std::int8_t{0});
+    return;
+  }
+  const int scale_bits = QuantScaleBits(max_bits);
+  const float inverse = std::bit_cast<float>(QuantInverseBits(scale_bits));
+  scale = std::bit_cast<float>(scale_bits);
   for (int i = 0; i < kQuantValues; ++i) {
-    codes[i] = is_zero ? std::int8_t{0} : static_cast<std::int8_t>(std::nearbyint(x[i] * inverse));
+    codes[i] = static_cast<std::int8_t>(std::nearbyint(x[i] * inverse));
   }
 }
 
@@ -37,6 +42,7 @@ void Quantize(const QuantizeArgs& args) {
       std::int32_t sums[3] = {};
       for (int i = 0; i < kQuantValues; ++i) sums[i / 16] += codes[i];
       sums[2] = sums[0] + sums[1];
+      args.out.starts[b * stride + row] = scale * kIntegerStart;
       for (int k = 0; k < 3; ++k) {
         args.out.negative_sums[(3 * b + k) * stride + row] = -sums[k];
         args.out.scaled_sums[(3 * b + k) * stride + row] = scale * static_cast<float>(sums[k]);
@@ -61,8 +67,8 @@ struct Decoded {
           args.x.codes + (block * args.rows + r) * kQuantValues + i % kQuantValues;
       std::int32_t dot = 0;
       for (int j = 0; j < kSub; ++j) dot += codes[i + j] * x[j];
-      const float scale = scales[i / Type::kSub] * args.x.scales[block * args.rows + r];
-      sum = std::fma(static_cast<float>(dot), scale, sum);
+      const float scaled_dot = static_cast<float>(dot) * args.x.scales[block * args.rows + r];
+      sum = std::fma(scaled_dot, scales[i / Type::kSub], sum);
       if constexpr (Type::kHasMin) {
         const int which = kSub == kQuantValues ? 2 : i % kQuantValues / kSub;
         const float scaled = args.x.scaled_sums[(3 * block + which) * args.rows + r];

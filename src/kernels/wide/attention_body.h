@@ -104,7 +104,10 @@ void ListPositions(Chunk<T>& chunk, Visible all) {
         reinterpret_cast<const T*>(kv.v) + block * kv.v_block_stride + offset * kv.value_dim;
     for (int i = 0; i < in_block; ++i) chunk.values[p + i] = v + i * kv.value_dim;
     for (int i = 0; i < in_block; i += kWidth) {
-      const int count = in_block - i < kWidth ? in_block - i : kWidth;
+      // What else stands in the block and has room among the scores may be scored too: lanes never
+      // mix, and what is not visible is left out later. Masked accesses are slow.
+      const bool has_room = left - i >= kWidth && p + i + kWidth <= kAttentionChunk;
+      const int count = has_room || in_block - i >= kWidth ? kWidth : in_block - i;
       chunk.groups[chunk.num_groups++] = {k + i, p + i, count};
     }
     p += in_block;
@@ -181,39 +184,59 @@ QUIRE_INLINE Floats Capped(Floats score, float cap) {
   return Multiply(Set(cap), Subtract(Set(1.0F), fraction));
 }
 
-// Calls step(lane of position `at` % kLanes, at, mask) for registers of the visible positions,
-// which start at a multiple of kWidth; lanes before `begin` are off.
+// A register of positions all of which are visible, or lanes [begin, end) of it.
+struct Whole {};
+struct Part {
+  int begin;
+  int end;
+};
+
+// Calls step(at, Whole or Part) for registers of the visible positions, which start at a multiple
+// of kWidth.
 template <typename Step>
 QUIRE_INLINE void ForVisible(Visible visible, const Step& step) {
-  int at = visible.begin / kWidth * kWidth;
-  for (; at < visible.end; at += kWidth) step(at, visible.begin - at, visible.end - at);
+  for (int at = visible.begin / kWidth * kWidth; at < visible.end; at += kWidth) {
+    if (at >= visible.begin && at + kWidth <= visible.end) {
+      step(at, Whole{});
+    } else {
+      step(at, Part{visible.begin - at, visible.end - at});
+    }
+  }
 }
 
-// Lanes [begin, end) of x; `other` elsewhere.
-QUIRE_INLINE Floats Within(int begin, int end, Floats x, Floats other) {
-  const Floats below = end >= kWidth ? x : Select(First(end), x, other);
-  return begin <= 0 ? below : Select(First(begin), other, below);
+// The visible lanes of x; `other` elsewhere.
+QUIRE_INLINE Floats Within(Whole, Floats x, Floats) { return x; }
+QUIRE_INLINE Floats Within(Part part, Floats x, Floats other) {
+  const Floats below = part.end >= kWidth ? x : Select(First(part.end), x, other);
+  return part.begin <= 0 ? below : Select(First(part.begin), other, below);
 }
 
-// Turns the scores of a query vector into weights; sets the chunk's max and sum of it.
+// Caps the scores of a query vector; sets the chunk's max of it.
 template <typename T>
-void Weigh(Chunk<T>& chunk, int i) {
+void FindMax(Chunk<T>& chunk, int i) {
   float* scores = chunk.scores[i];
   const float cap = chunk.args.softcap;
   Floats largest = Set(-__builtin_inff());
-  ForVisible(chunk.visible[i], [&](int at, int begin, int end) QUIRE_INLINE_LAMBDA {
-    Floats score = Load(scores + at);
-    if (cap != 0.0F) {
-      score = Capped(score, cap);
-      Store(scores + at, score);
-    }
-    largest = Larger(Within(begin, end, score, largest), largest);
+  if (cap != 0.0F) {
+    ForVisible(chunk.visible[i], [&](int at, auto) QUIRE_INLINE_LAMBDA {
+      Store(scores + at, Capped(Load(scores + at), cap));
+    });
+  }
+  ForVisible(chunk.visible[i], [&](int at, auto part) QUIRE_INLINE_LAMBDA {
+    largest = Larger(Within(part, Load(scores + at), largest), largest);
   });
   chunk.max[i] = LargestLane(largest);
+}
+
+// Turns the scores of a query vector into weights; sets the chunk's sum of it.
+template <typename T>
+void Weigh(Chunk<T>& chunk, int i) {
+  float* scores = chunk.scores[i];
+  const Floats max = Set(chunk.max[i]);
   Floats lanes[kParts] = {};
-  ForVisible(chunk.visible[i], [&](int at, int begin, int end) QUIRE_INLINE_LAMBDA {
-    const Floats e = Exp(Subtract(Load(scores + at), Set(chunk.max[i])));
-    const Floats p = Within(begin, end, e, Zero());
+  ForVisible(chunk.visible[i], [&](int at, auto part) QUIRE_INLINE_LAMBDA {
+    const Floats e = Exp</*kIsNegative=*/true>(Subtract(Load(scores + at), max));
+    const Floats p = Within(part, e, Zero());
     Store(scores + at, p);
     Floats& lane = lanes[kParts == 1 ? 0 : at / kWidth % kParts];
     lane = Add(lane, p);
@@ -366,6 +389,10 @@ void Attend(const AttendArgs& args) {
   if (all.empty()) return;
   ListPositions(chunk, all);
   ScoreAll(chunk);
+  // Apart, so that the processor goes on to the next vector while it folds one.
+  for (int i = 0; i < chunk.num_queries; ++i) {
+    if (!chunk.visible[i].empty()) FindMax(chunk, i);
+  }
   for (int i = 0; i < chunk.num_queries; ++i) {
     if (!chunk.visible[i].empty()) Weigh(chunk, i);
   }

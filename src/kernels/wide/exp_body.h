@@ -6,6 +6,8 @@
 namespace quire::kernels {
 namespace {
 
+// kIsNegative: no x is above 0.
+template <bool kIsNegative = false>
 QUIRE_INLINE Floats Exp(Floats x) {
   const Floats n = RoundToEven(Multiply(x, Set(kLog2E)));
   Floats r = Fused(n, Set(kMinusLn2High), x);
@@ -14,9 +16,11 @@ QUIRE_INLINE Floats Exp(Floats x) {
 #pragma GCC unroll 5
   for (int i = 1; i < 6; ++i) p = Fused(p, r, Set(kExpCoefficients[i]));
   const Floats y = Add(Fused(p, Multiply(r, r), r), Set(1.0F));
-  const Floats scaled = ScaleByPower(y, n);
-  const Floats capped = Select(IsGreater(x, Set(kExpMax)), Set(__builtin_inff()), scaled);
-  return Select(IsGreater(Set(kExpMin), x), Zero(), capped);
+  Floats result = ScaleByPower(y, n);
+  if constexpr (!kIsNegative) {
+    result = Select(IsGreater(x, Set(kExpMax)), Set(__builtin_inff()), result);
+  }
+  return Select(IsGreater(Set(kExpMin), x), Zero(), result);
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ class LlamaModel final : public Model {
   Status TakeRopeFactors();
   void RunLayer(ops::OpContext& ctx, const ForwardInput& input, const AttentionStep& step,
                 std::size_t layer_idx);
+  void RunMlp(ops::OpContext& ctx, const LlamaLayer& layer);
+  void KeepRows(std::span<const std::int32_t> wanted);
+  void SpreadRows(std::span<const std::int32_t> wanted, std::int64_t rows);
 
   std::shared_ptr<const Checkpoint> checkpoint_;  // holds bytes that weights point into
   ModelConfig config_;
@@ -133,8 +136,38 @@ void LlamaModel::RunLayer(ops::OpContext& ctx, const ForwardInput& input, const 
   ops::RmsNorm(ctx, hidden, layer.attention_norm, eps, normed);
   layer.attention.Forward(ctx, step, input.groups[static_cast<std::size_t>(layer.group_idx)],
                           input.pages[layer_idx], activations_.attention(), normed, residual);
-  ops::RmsNorm(ctx, hidden, layer.mlp_norm, eps, normed);
+  if (layer_idx + 1 == layers_.size() && input.wanted_rows) KeepRows(*input.wanted_rows);
+  RunMlp(ctx, layer);
+}
+
+void LlamaModel::RunMlp(ops::OpContext& ctx, const LlamaLayer& layer) {
+  const TensorView hidden = activations_.hidden(), normed = activations_.normed();
+  const ResidualBuffers residual{hidden, normed, static_cast<float>(config_.residual_multiplier)};
+  ops::RmsNorm(ctx, hidden, layer.mlp_norm, static_cast<float>(config_.norm_eps), normed);
   layer.mlp.Forward(ctx, activations_.mlp(), normed, residual);
+}
+
+// Moves the wanted rows to the front and goes on with them alone: once the last layer's K and V are
+// written, no other row's state matters.
+void LlamaModel::KeepRows(std::span<const std::int32_t> wanted) {
+  const std::int64_t width = config_.hidden_size;
+  float* hidden = activations_.hidden().f32();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    std::copy_n(hidden + wanted[i] * width, width, hidden + static_cast<std::int64_t>(i) * width);
+  }
+  activations_.SetRows(static_cast<std::int64_t>(wanted.size()));
+}
+
+// The opposite, on the normed rows, for a step of `rows` rows.
+void LlamaModel::SpreadRows(std::span<const std::int32_t> wanted, std::int64_t rows) {
+  const std::int64_t width = config_.hidden_size;
+  float* normed = activations_.normed().f32();
+  for (std::size_t i = wanted.size(); i-- > 0;) {
+    const float* from = normed + static_cast<std::int64_t>(i) * width;
+    if (wanted[i] != static_cast<std::int32_t>(i))
+      std::copy_n(from, width, normed + wanted[i] * width);
+  }
+  activations_.SetRows(rows);
 }
 
 ConstTensorView LlamaModel::Forward(ops::OpContext& ctx, const ForwardInput& input) {
@@ -148,6 +181,9 @@ ConstTensorView LlamaModel::Forward(ops::OpContext& ctx, const ForwardInput& inp
   for (std::size_t i = 0; i < layers_.size(); ++i) RunLayer(ctx, input, step, i);
   ops::RmsNorm(ctx, activations_.hidden(), final_norm_, static_cast<float>(config_.norm_eps),
                activations_.normed());
+  if (input.wanted_rows) {
+    SpreadRows(*input.wanted_rows, static_cast<std::int64_t>(input.token_ids.size()));
+  }
   return activations_.normed();
 }
 

@@ -53,7 +53,9 @@ void AttentionLayer::Forward(ops::OpContext& ctx, const AttentionStep& step,
   }
   ops::WriteKv(ctx, buffers.k, buffers.v, batch.slots, pages);
   ops::PagedAttention(ctx, buffers.q, pages, batch, options_, buffers.out);
-  AddToResidual(ctx, o_, Flat(buffers.out), residual);
+  const ops::LinearJob out[] = {ResidualJob(o_, residual)};
+  ops::Linear(ctx, Flat(buffers.out), out);
+  FinishResidual(ctx, residual);
 }
 
 }  // namespace quire

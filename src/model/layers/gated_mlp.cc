@@ -1,5 +1,7 @@
 #include "model/layers/gated_mlp.h"
 
+#include "ops/gated_mlp.h"
+
 namespace quire {
 
 void GatedMlp::Declare(const ModelConfig& config, const std::string& prefix, WeightMap& weights) {
@@ -16,11 +18,12 @@ void GatedMlp::Declare(const ModelConfig& config, const std::string& prefix, Wei
 
 void GatedMlp::Forward(ops::OpContext& ctx, const Buffers& buffers, ConstTensorView x,
                        const ResidualBuffers& residual) const {
-  const ops::LinearJob inner[] = {{&gate_.weight, buffers.gate, gate_.bias},
-                                  {&up_.weight, buffers.up, up_.bias}};
-  ops::Linear(ctx, x, inner);
-  ops::GatedActivation(ctx, activation_, buffers.gate, buffers.up, buffers.gate);
-  AddToResidual(ctx, down_, buffers.gate, residual);
+  ops::GatedMlp(ctx, x,
+                {.gate = {&gate_.weight, buffers.gate, gate_.bias},
+                 .up = {&up_.weight, buffers.up, up_.bias},
+                 .activation = activation_,
+                 .down = ResidualJob(down_, residual)});
+  FinishResidual(ctx, residual);
 }
 
 }  // namespace quire

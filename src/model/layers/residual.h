@@ -3,6 +3,7 @@
 
 #include "model/weight_map.h"
 #include "ops/context.h"
+#include "ops/linear.h"
 #include "tensor/tensor.h"
 
 namespace quire {
@@ -13,8 +14,9 @@ struct ResidualBuffers {
   float multiplier = 1.0F;
 };
 
-// hidden += multiplier * (x W^T + b).
-void AddToResidual(ops::OpContext& ctx, const Projection& projection, ConstTensorView x,
-                   const ResidualBuffers& residual);
+// The product that hands x W^T + b on to the residual, and what is left to do after it has run:
+// together hidden += multiplier * (x W^T + b).
+ops::LinearJob ResidualJob(const Projection& projection, const ResidualBuffers& residual);
+void FinishResidual(ops::OpContext& ctx, const ResidualBuffers& residual);
 
 }  // namespace quire

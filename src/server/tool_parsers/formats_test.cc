@@ -60,8 +60,8 @@ TEST(Formats, AreDetectedFromPublishedTemplates) {
   const std::map<std::string, std::pair<std::string, std::string>> expected = {
       {"Qwen-Qwen2.5-7B-Instruct", {"hermes", ""}},
       {"Qwen-Qwen3-0.6B", {"hermes", "qwen3"}},
-      {"Qwen3-Coder", {"", ""}},
-      {"GLM-4.6", {"", "qwen3"}},
+      {"Qwen3-Coder", {"qwen3_coder", ""}},
+      {"GLM-4.6", {"glm45", "qwen3"}},
       {"NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", {"hermes", ""}},
       {"meta-llama-Llama-3.1-8B-Instruct", {"llama3_json", ""}},
       {"meta-llama-Llama-3.2-3B-Instruct", {"llama3_json", ""}},

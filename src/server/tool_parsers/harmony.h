@@ -31,6 +31,7 @@ class HarmonyParser : public AnswerParser {
 
   void Feed(std::string_view delta, std::vector<AnswerEvent>& out) override;
   void Finish(std::vector<AnswerEvent>& out) override;
+  bool in_reasoning() const override { return state_ == State::kBody && body_ == Body::kReasoning; }
 
  private:
   enum class State { kBetween, kHeader, kBody };

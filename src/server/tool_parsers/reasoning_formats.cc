@@ -28,7 +28,11 @@ std::unique_ptr<AnswerParser> MakeHarmonyReasoning(std::string_view prompt_end) 
 
 template <const ThinkStyle& style>
 constexpr ReasoningFormat ThinkFormat(std::string_view name) {
-  return {.name = name, .make = MakeThink<style>, .end_marker = style.end};
+  return {.name = name,
+          .make = MakeThink<style>,
+          .end_marker = style.end,
+          .begin_marker = style.begin,
+          .begins_unmarked = style.begins_unmarked};
 }
 
 constexpr ReasoningFormat HarmonyFormat(std::string_view name) {

@@ -36,9 +36,7 @@ void ThinkTagParser::Feed(std::string_view delta, std::vector<AnswerEvent>& out)
 
 void ThinkTagParser::Finish(std::vector<AnswerEvent>& out) {
   writer_.Attach(out);
-  const bool is_reasoning =
-      state_ == State::kReasoning || (state_ == State::kStart && is_unmarked_);
-  if (is_reasoning) {
+  if (in_reasoning()) {
     writer_.Reasoning(held_);
   } else {
     writer_.Content(held_);

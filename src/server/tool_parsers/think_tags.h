@@ -25,6 +25,9 @@ class ThinkTagParser : public AnswerParser {
 
   void Feed(std::string_view delta, std::vector<AnswerEvent>& out) override;
   void Finish(std::vector<AnswerEvent>& out) override;
+  bool in_reasoning() const override {
+    return state_ == State::kReasoning || (state_ == State::kStart && is_unmarked_);
+  }
 
  private:
   enum class State { kStart, kReasoning, kContent };

@@ -7,6 +7,7 @@
 #include "server/tool_parsers/harmony.h"
 #include "server/tool_parsers/json_calls.h"
 #include "server/tool_parsers/python_calls.h"
+#include "server/tool_parsers/xml_calls.h"
 
 namespace quire {
 namespace {
@@ -26,16 +27,33 @@ constexpr PythonCallStyle kLfm2 = {
     .begin = "<|tool_call_start|>", .end = "<|tool_call_end|>", .must_be_marked = true};
 
 template <const JsonCallStyle& style>
-std::unique_ptr<AnswerParser> MakeJson(std::uint64_t id_seed) {
+std::unique_ptr<AnswerParser> MakeJson(std::uint64_t id_seed, const ParameterTypes* /*types*/) {
   return std::make_unique<JsonCallParser>(style, id_seed);
 }
 
 template <const PythonCallStyle& style>
-std::unique_ptr<AnswerParser> MakePython(std::uint64_t id_seed) {
+std::unique_ptr<AnswerParser> MakePython(std::uint64_t id_seed, const ParameterTypes* /*types*/) {
   return std::make_unique<PythonCallParser>(style, id_seed);
 }
 
-std::unique_ptr<AnswerParser> MakeHarmonyCalls(std::uint64_t id_seed) {
+constexpr XmlCallStyle kQwen3Coder = {.function_begin = "<function=",
+                                      .function_end = "</function>",
+                                      .key_begin = "<parameter=",
+                                      .key_end = ">",
+                                      .value_end = "</parameter>",
+                                      .is_in_lines = true};
+constexpr XmlCallStyle kGlm45 = {.key_begin = "<arg_key>",
+                                 .key_end = "</arg_key>",
+                                 .value_begin = "<arg_value>",
+                                 .value_end = "</arg_value>"};
+
+template <const XmlCallStyle& style>
+std::unique_ptr<AnswerParser> MakeXml(std::uint64_t id_seed, const ParameterTypes* types) {
+  return std::make_unique<XmlCallParser>(style, id_seed, types);
+}
+
+std::unique_ptr<AnswerParser> MakeHarmonyCalls(std::uint64_t id_seed,
+                                               const ParameterTypes* /*types*/) {
   return std::make_unique<HarmonyParser>(
       HarmonyParser::Options{.has_calls = true, .prompt_end = {}, .id_seed = id_seed});
 }
@@ -44,6 +62,8 @@ constexpr std::string_view kHarmonyName = "openai";
 
 // Sorted by name. qwen2.5 and qwen3 are no names of vLLM's, whose users write "hermes" for them.
 constexpr std::array kFormats = {
+    ToolFormat{.name = "glm45", .make = MakeXml<kGlm45>},
+    ToolFormat{.name = "glm47", .make = MakeXml<kGlm45>},
     ToolFormat{.name = "granite", .needs_special_tokens = true, .make = MakeJson<kGranite>},
     ToolFormat{.name = "granite4", .make = MakeJson<kHermes>},
     ToolFormat{.name = "hermes", .make = MakeJson<kHermes>},
@@ -60,6 +80,8 @@ constexpr std::array kFormats = {
     ToolFormat{.name = "pythonic", .make = MakePython<kPythonic>},
     ToolFormat{.name = "qwen2.5", .make = MakeJson<kHermes>},
     ToolFormat{.name = "qwen3", .make = MakeJson<kHermes>},
+    ToolFormat{.name = "qwen3_coder", .make = MakeXml<kQwen3Coder>},
+    ToolFormat{.name = "qwen3_xml", .make = MakeXml<kQwen3Coder>},
 };
 
 const ToolFormat* FormatNamed(std::string_view name) {
@@ -79,8 +101,9 @@ std::string_view DetectedName(std::string_view chat_template) {
   if (Has(chat_template, "[TOOL_CALLS]")) return "mistral";
   if (Has(chat_template, "<|tool_list_start|>")) return "lfm2";
   // Both write XML within the tags of hermes.
-  const bool is_xml = Has(chat_template, "<function=") || Has(chat_template, "<arg_key>");
-  if (Has(chat_template, "<tool_call>") && !is_xml) return "hermes";
+  if (Has(chat_template, "<function=") && Has(chat_template, "<parameter=")) return "qwen3_coder";
+  if (Has(chat_template, "<arg_key>")) return "glm45";
+  if (Has(chat_template, "<tool_call>")) return "hermes";
   if (Has(chat_template, "<|python_start|>")) return "llama4_pythonic";
   const bool is_llama = Has(chat_template, "<|start_header_id|>");
   if (is_llama && Has(chat_template, "\"parameters\": ")) return "llama3_json";

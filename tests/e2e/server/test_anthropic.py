@@ -21,14 +21,12 @@ WEATHER = {
 
 
 class AnthropicTest(ServedTest):
-    flags = ("--max-model-len", "2048", "--tool-call-parser", "hermes")
-
     def setUp(self):
         self.client = anthropic.Anthropic(base_url=self.served.url, api_key="none", max_retries=0)
         self.addCleanup(self.client.close)
 
     def ask(self, **more):
-        more = {"messages": QUESTION, "max_tokens": 12, "temperature": 0, **more}
+        more = {"messages": QUESTION, "max_tokens": 5, "temperature": 0, **more}
         return self.client.messages.create(model=self.served.model, **more)
 
     def test_message(self):
@@ -36,7 +34,7 @@ class AnthropicTest(ServedTest):
         self.assertEqual((reply.type, reply.role, reply.stop_reason),
                          ("message", "assistant", "max_tokens"))
         self.assertTrue(reply.content[0].text)
-        self.assertEqual((reply.usage.input_tokens, reply.usage.output_tokens), (37, 12))
+        self.assertEqual((reply.usage.input_tokens, reply.usage.output_tokens), (37, 5))
 
     def test_system_blocks_and_stop_sequences(self):
         reply = self.ask(system=[{"type": "text", "text": "You are brief."}],
@@ -47,13 +45,13 @@ class AnthropicTest(ServedTest):
     def test_stream_joins_to_the_whole(self):
         whole = self.ask()
         with self.client.messages.stream(
-                model=self.served.model, messages=QUESTION, max_tokens=12,
+                model=self.served.model, messages=QUESTION, max_tokens=5,
                 temperature=0) as stream:
             text = "".join(stream.text_stream)
             final = stream.get_final_message()
         self.assertEqual(text, whole.content[0].text)
         self.assertEqual(final.content[0].text, whole.content[0].text)
-        self.assertEqual(final.usage.output_tokens, 12)
+        self.assertEqual(final.usage.output_tokens, 5)
         self.assertEqual(final.stop_reason, "max_tokens")
 
     def test_raw_events_are_in_order(self):
@@ -74,6 +72,9 @@ class AnthropicTest(ServedTest):
     def test_count_tokens(self):
         count = self.client.messages.count_tokens(model=self.served.model, messages=QUESTION)
         self.assertEqual(count.input_tokens, 37)
+
+    def test_tools_need_no_flag(self):
+        self.assertTrue(self.ask(tools=[WEATHER]).content)
 
     def test_tools(self):
         self.constrains()
@@ -102,6 +103,14 @@ class AnthropicTest(ServedTest):
         with self.assertRaises(anthropic.BadRequestError):
             self.ask(messages=[{"role": "user", "content": [
                 {"type": "image", "source": {"type": "url", "url": "http://x"}}]}])
+        with self.assertRaises(anthropic.BadRequestError) as caught:
+            self.ask(stop_sequences=[""])
+        self.assertIn("stop_sequences: ", caught.exception.body["error"]["message"])
+        for ask in (lambda: self.client.messages.batches.list(),
+                    lambda: self.client.messages.batches.retrieve("x")):
+            with self.assertRaises(anthropic.NotFoundError) as caught:
+                ask()
+            self.assertEqual(caught.exception.body["error"]["type"], "not_found_error")
 
 
 if __name__ == "__main__":

@@ -32,8 +32,6 @@ class City(BaseModel):
 
 
 class OpenAiTest(ServedTest):
-    flags = ("--max-model-len", "2048", "--tool-call-parser", "hermes")
-
     def setUp(self):
         self.client = openai.OpenAI(base_url=self.served.url + "/v1", api_key="none", max_retries=0)
         self.addCleanup(self.client.close)
@@ -104,7 +102,7 @@ class OpenAiTest(ServedTest):
         self.assertEqual(reply.usage.prompt_tokens, 37)
 
     def test_chat_logprobs(self):
-        reply = self.chat(logprobs=True, top_logprobs=3)
+        reply = self.chat(logprobs=True, top_logprobs=3, max_tokens=5)
         content = reply.choices[0].logprobs.content
         self.assertEqual(len(content), reply.usage.completion_tokens)
         self.assertEqual("".join(entry.token for entry in content),
@@ -147,6 +145,53 @@ class OpenAiTest(ServedTest):
         self.assertEqual(len(reply.choices[0].token_ids), 12)
         self.assertEqual(len(reply.prompt_token_ids), 37)
 
+    def test_logprobs_of_some_tokens(self):
+        wanted = json.loads(self.served.post(
+            "/tokenize", {"prompt": "Paris", "return_token_strs": True})[1])
+        reply = self.client.completions.create(
+            model=self.model, prompt="The capital of France is", max_tokens=1, temperature=0,
+            extra_body={"logprob_token_ids": wanted["tokens"][:1]})
+        best = reply.choices[0].logprobs.top_logprobs[0]
+        self.assertEqual(set(best), {reply.choices[0].text, wanted["token_strs"][0]})
+        chat = self.chat(logprobs=True, max_tokens=1,
+                         extra_body={"logprob_token_ids": wanted["tokens"][:1]})
+        self.assertIn(wanted["token_strs"][0], [
+            each.token for each in chat.choices[0].logprobs.content[0].top_logprobs])
+
+    def test_refusals_name_what_was_sent(self):
+        cases = {
+            "max_completion_tokens": dict(max_tokens=None, max_completion_tokens=99999),
+            "reasoning_effort": dict(reasoning_effort="zz"),
+            "response_format.json_schema.schema": dict(response_format={
+                "type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "zz"}}}),
+            "messages": dict(messages=[{"role": "user", "content": "word " * 20000}]),
+        }
+        for param, fields in cases.items():
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.chat(**fields)
+            self.assertEqual(caught.exception.param, param)
+
+    def test_rendering(self):
+        for path, body in (
+                ("/v1/chat/completions/render", {"messages": QUESTION}),
+                ("/v1/responses/render", {"input": QUESTION}),
+                ("/v1/messages/render",
+                 {"model": self.model, "max_tokens": 1, "messages": QUESTION})):
+            status, reply, _ = self.served.post(path, body)
+            self.assertEqual(status, 200, reply)
+            self.assertEqual(len(json.loads(reply)["token_ids"]), 37)
+            self.assertIn("capital of France", json.loads(reply)["prompt_text"])
+
+    def test_a_batch_of_chats_equals_the_chats(self):
+        other = [{"role": "user", "content": "Name a colour."}]
+        status, reply, _ = self.served.post("/v1/chat/completions/batch", {
+            "messages": [QUESTION, other], "max_tokens": 8, "temperature": 0})
+        self.assertEqual(status, 200, reply)
+        texts = [choice["message"]["content"] for choice in json.loads(reply)["choices"]]
+        self.assertEqual(texts, [
+            self.chat(messages=messages, max_tokens=8).choices[0].message.content
+            for messages in (QUESTION, other)])
+
     def test_beam_search(self):
         asked = dict(model=self.model, prompt="The capital of France is", max_tokens=6)
         reply = self.client.completions.create(
@@ -180,6 +225,12 @@ class OpenAiTest(ServedTest):
             reply = self.chat(tools=[WEATHER], tool_choice=choice)
             has_calls = bool(reply.choices[0].message.tool_calls)
             self.assertEqual(reply.choices[0].finish_reason == "tool_calls", has_calls)
+
+    def test_tools_need_no_flag(self):
+        reply = self.client.chat.completions.with_raw_response.create(
+            model=self.model, messages=QUESTION, max_tokens=8, tools=[WEATHER])
+        self.assertIn("tools", reply.headers["Warning"])
+        self.assertEqual(len(reply.parse().choices), 1)
 
     def test_tools_required(self):
         self.constrains()
@@ -215,12 +266,12 @@ class OpenAiTest(ServedTest):
 
     def test_responses(self):
         reply = self.client.responses.create(
-            model=self.model, input="What is the capital of France?", max_output_tokens=12,
+            model=self.model, input="What is the capital of France?", max_output_tokens=5,
             temperature=0, instructions="Be brief.", metadata={"a": "b"})
         self.assertEqual(reply.status, "incomplete")
         self.assertEqual(reply.incomplete_details.reason, "max_output_tokens")
         self.assertTrue(reply.output_text)
-        self.assertEqual(reply.usage.output_tokens, 12)
+        self.assertEqual(reply.usage.output_tokens, 5)
         self.assertEqual(reply.metadata, {"a": "b"})
         kept = self.client.responses.retrieve(reply.id)
         self.assertEqual(kept.output_text, reply.output_text)
@@ -255,6 +306,21 @@ class OpenAiTest(ServedTest):
         self.assertEqual(self.client.responses.retrieve(reply.id).status, "in_progress")
         self.assertEqual(self.client.responses.cancel(reply.id).status, "cancelled")
         self.assertEqual(self.client.responses.retrieve(reply.id).status, "cancelled")
+
+    def test_responses_stream_from_the_background(self):
+        events = list(self.client.responses.create(
+            model=self.model, input="Count.", background=True, stream=True, max_output_tokens=6,
+            temperature=0))
+        self.assertEqual(events[-1].type, "response.completed")
+        again = list(self.client.responses.retrieve(events[0].response.id, stream=True))
+        self.assertEqual(again, events)
+        rest = list(self.client.responses.retrieve(
+            events[0].response.id, stream=True, starting_after=4))
+        self.assertEqual(rest, events[5:])
+        plain = self.client.responses.create(model=self.model, input="a", max_output_tokens=1)
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.responses.retrieve(plain.id, stream=True)
+        self.assertEqual(caught.exception.param, "stream")
 
     def test_responses_tools(self):
         self.constrains()

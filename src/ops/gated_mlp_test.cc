@@ -1,0 +1,71 @@
+#include "ops/gated_mlp.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/testing.h"
+
+namespace quire::ops {
+namespace {
+
+using kernels::RandomBlocks;
+using kernels::RandomFloats;
+using kernels::SameBits;
+
+constexpr std::int64_t kHidden = 256, kInner = 512;
+
+struct Weights {
+  Weights(TestContext& test, DType type)
+      : gate(Make(test, type, kInner, kHidden, 1)),
+        up(Make(test, type, kInner, kHidden, 2)),
+        down(Make(test, type, kHidden, kInner, 3)),
+        bias(RandomFloats(kInner, 4)) {}
+
+  static LinearWeight Make(TestContext& test, DType type, std::int64_t outputs, std::int64_t depth,
+                           std::uint64_t seed) {
+    const auto bytes = RandomBlocks(type, outputs * depth / LayoutOf(type).block_values, seed);
+    return *LinearWeight::Create(test.ctx, {bytes.data(), type, {outputs, depth}},
+                                 MatmulPrecision::kFast);
+  }
+
+  LinearWeight gate, up, down;
+  std::vector<float> bias;
+};
+
+// x with the block's result added; `fused`: by GatedMlp, else by the operators it stands for.
+std::vector<float> RunBlock(TestContext& test, const Weights& weights, std::vector<float> x,
+                            bool fused) {
+  const auto rows = static_cast<std::int64_t>(x.size()) / kHidden;
+  std::vector<float> gate(static_cast<std::size_t>(rows * kInner)), up(gate.size());
+  const TensorView in_out = F32View(x.data(), {rows, kHidden});
+  const GatedMlpJobs jobs = {.gate = {&weights.gate, F32View(gate.data(), {rows, kInner}),
+                                      F32View(weights.bias.data(), {kInner})},
+                             .up = {&weights.up, F32View(up.data(), {rows, kInner})},
+                             .activation = Activation::kSilu,
+                             .down = {&weights.down, in_out, {}, /*accumulate=*/true}};
+  if (fused) {
+    GatedMlp(test.ctx, in_out, jobs);
+    return x;
+  }
+  const LinearJob inner[] = {jobs.gate, jobs.up};
+  Linear(test.ctx, in_out, inner);
+  GatedActivation(test.ctx, Activation::kSilu, jobs.gate.out, jobs.up.out, jobs.gate.out);
+  Linear(test.ctx, jobs.gate.out, {&jobs.down, 1});
+  return x;
+}
+
+TEST(GatedMlp, HasTheBitsOfItsPartsForAnyNumberOfRowsAndThreads) {
+  TestContext one(1);
+  TestContext three(3);
+  for (const DType type : {DType::kQ4_1, DType::kQ8_0, DType::kQ6_K}) {
+    const Weights weights(one, type);
+    for (const std::int64_t rows : {1, 8, 17, 48, 130}) {
+      const auto x = RandomFloats(rows * kHidden, 5);
+      const auto expected = RunBlock(one, weights, x, /*fused=*/false);
+      EXPECT_TRUE(SameBits(RunBlock(one, weights, x, /*fused=*/true), expected)) << rows;
+      EXPECT_TRUE(SameBits(RunBlock(three, weights, x, /*fused=*/true), expected)) << rows;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quire::ops

@@ -1,0 +1,112 @@
+#include "ops/panel.h"
+
+#include <algorithm>
+
+namespace quire::ops {
+namespace {
+
+using kernels::kPanelRows;
+using kernels::kQuantValues;
+
+// Rows that are quantized together: what a kernel reads of them lies in few pages.
+constexpr std::int64_t kRowsTogether = 16;
+// With fewer rows a thread, all threads share each row's outputs.
+constexpr std::int64_t kMinRowsPerThread = 16;
+// Weights of one product beyond which they are read once for all rows instead.
+constexpr std::size_t kMaxWeightBytes = std::size_t{16} << 20;
+
+std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+PanelCut CutPanels(std::int64_t rows, int num_threads) {
+  const std::int64_t wanted = CeilDiv(CeilDiv(rows, kPanelRows), num_threads) * num_threads;
+  const std::int64_t panel_rows = CeilDiv(rows, wanted);
+  return {panel_rows, CeilDiv(rows, panel_rows)};
+}
+
+bool CanRunByPanels(std::span<const LinearJob> jobs, std::int64_t rows, int num_threads) {
+  if (rows < kMinRowsPerThread * num_threads || !AreQuantized(jobs)) return false;
+  std::size_t bytes = 0;
+  for (const LinearJob& job : jobs) bytes += job.weight->num_bytes();
+  return bytes <= kMaxWeightBytes;
+}
+
+bool AreQuantized(std::span<const LinearJob> jobs) {
+  return std::ranges::all_of(jobs, [](const LinearJob& job) {
+    return job.weight->packed().path == LinearWeight::Packed::Path::kQuant;
+  });
+}
+
+std::int64_t PanelBytes(std::int64_t rows, std::int64_t depth) {
+  return CeilDiv(rows * (depth / kQuantValues) * kernels::kPanelBytesPerBlock, 64) * 64;
+}
+
+kernels::QuantPanel PanelIn(std::byte* memory, std::int64_t rows, std::int64_t depth) {
+  const std::int64_t cells = rows * (depth / kQuantValues);
+  auto* scales = reinterpret_cast<float*>(memory + cells * kQuantValues);
+  return {.codes = reinterpret_cast<std::int8_t*>(memory),
+          .scales = scales,
+          .starts = scales + cells,
+          .negative_sums = reinterpret_cast<std::int32_t*>(scales + 2 * cells),
+          .scaled_sums = scales + 5 * cells};
+}
+
+kernels::QuantPanel PanelFrom(const kernels::QuantPanel& panel, std::int64_t rows,
+                              std::int64_t block) {
+  return {.codes = panel.codes + block * rows * kQuantValues,
+          .scales = panel.scales + block * rows,
+          .starts = panel.starts + block * rows,
+          .negative_sums = panel.negative_sums + 3 * block * rows,
+          .scaled_sums = panel.scaled_sums + 3 * block * rows};
+}
+
+void QuantizeRows(const kernels::CpuTable& table, const float* x, std::int64_t rows,
+                  std::int64_t depth, const kernels::QuantPanel& panel) {
+  for (std::int64_t r = 0; r < rows; r += kRowsTogether) {
+    table.quantize({.x = x + r * depth,
+                    .x_stride = depth,
+                    .rows = std::min(kRowsTogether, rows - r),
+                    .blocks = depth / kQuantValues,
+                    .panel_rows = rows,
+                    .out = panel,
+                    .first_row = r});
+  }
+}
+
+OwnPanels::OwnPanels(const OpContext& ctx, const float* x, std::int64_t rows, std::int64_t depth,
+                     std::byte* memory)
+    : table_(*ctx.table), x_(x), rows_(rows), depth_(depth), memory_(memory) {
+  for (int i = 0; i < ctx.pool->num_threads(); ++i) {
+    memory_[i * (kHeaderBytes + PanelBytes(rows, depth))] = std::byte{0};
+  }
+}
+
+std::int64_t OwnPanels::Bytes(std::int64_t rows, std::int64_t depth, int num_threads) {
+  return num_threads * (kHeaderBytes + PanelBytes(rows, depth));
+}
+
+kernels::QuantPanel OwnPanels::Get(int thread_idx) const {
+  std::byte* own = memory_ + thread_idx * (kHeaderBytes + PanelBytes(rows_, depth_));
+  const kernels::QuantPanel panel = PanelIn(own + kHeaderBytes, rows_, depth_);
+  if (*own == std::byte{0}) QuantizeRows(table_, x_, rows_, depth_, panel);
+  *own = std::byte{1};
+  return panel;
+}
+
+void MultiplyPanel(const LinearJob& job, const PanelProduct& product, std::int64_t begin,
+                   std::int64_t end) {
+  const LinearWeight::Packed& weight = job.weight->packed();
+  weight.quant.matmul(
+      {.x = product.panel,
+       .rows = product.rows,
+       .blocks = weight.in_features / kQuantValues,
+       .tiles = weight.data + begin / weight.quant.tile_outputs * weight.tile_bytes(),
+       .outputs = end - begin,
+       .out = product.out,
+       .out_stride = product.out_stride,
+       .bias = job.bias.empty() ? nullptr : job.bias.f32() + begin,
+       .accumulate = job.accumulate});
+}
+
+}  // namespace quire::ops

@@ -1,0 +1,104 @@
+#include "server/http_connection.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace quire {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Keeps what is sent.
+class RecordingTransport : public HttpTransport {
+ public:
+  explicit RecordingTransport(std::string& sent) : sent_(sent) {}
+
+  void Read() override {}
+  Sent Write(std::string_view bytes) override {
+    sent_ += bytes;
+    return Sent::kAll;
+  }
+  void EndWrites() override {}
+  void Close() override {}
+
+ private:
+  std::string& sent_;
+};
+
+// A connection whose requests wait in `replies`, and whose clock is told.
+class HttpConnectionTest : public testing::Test {
+ protected:
+  HttpConnectionTest() {
+    service_.handler = [this](const auto&, std::shared_ptr<HttpReply> reply) {
+      replies_.push_back(std::move(reply));
+    };
+    service_.comment_interval = milliseconds(1'000);
+    connection_ =
+        std::make_shared<HttpConnection>(service_, std::make_shared<HttpOutbox>([] {}),
+                                         std::make_unique<RecordingTransport>(sent_), "peer");
+    connection_->Start();
+  }
+  ~HttpConnectionTest() override {
+    connection_->Close();
+    replies_.clear();
+  }
+
+  std::string TakeSent() {
+    connection_->Flush();
+    return std::exchange(sent_, {});
+  }
+  void BeginStream(std::string content_type) {
+    connection_->OnBytes("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    replies_.back()->BeginStream({.content_type = std::move(content_type), .body = "data: 1\n\n"});
+    TakeSent();
+  }
+
+  HttpService service_;
+  std::string sent_;
+  std::vector<std::shared_ptr<HttpReply>> replies_;
+  std::shared_ptr<HttpConnection> connection_;
+};
+
+TEST_F(HttpConnectionTest, PutsACommentIntoAStreamWithoutNews) {
+  BeginStream("text/event-stream");
+  const HttpClock::time_point due = connection_->deadline();
+  EXPECT_LE(due, HttpClock::now() + milliseconds(1'000));
+  connection_->OnTime(due - milliseconds(1));
+  EXPECT_EQ(TakeSent(), "");
+  connection_->OnTime(due);
+  EXPECT_EQ(TakeSent(), "e\r\n: keep-alive\n\n\r\n");
+  EXPECT_GT(connection_->deadline(), due) << "the next one has its own time";
+  connection_->OnTime(connection_->deadline());
+  EXPECT_EQ(TakeSent(), "e\r\n: keep-alive\n\n\r\n");
+  replies_.back()->EndStream();
+  EXPECT_EQ(TakeSent(), "0\r\n\r\n");
+  EXPECT_GT(connection_->deadline(), HttpClock::now() + milliseconds(10'000)) << "it is idle now";
+}
+
+TEST_F(HttpConnectionTest, PutsNoCommentIntoWhatIsNoStreamOfEvents) {
+  BeginStream("application/json");
+  EXPECT_EQ(connection_->deadline(), HttpClock::time_point::max());
+  replies_.back()->EndStream();
+  TakeSent();
+  connection_->OnBytes("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(connection_->deadline(), HttpClock::time_point::max()) << "no answer has begun";
+  replies_.back()->Send({.body = "{}"});
+  TakeSent();
+}
+
+TEST_F(HttpConnectionTest, EndsAStreamThatGetsCommentsWhenItsTimeIsUp) {
+  service_.request_timeout = milliseconds(500);
+  BeginStream("text/event-stream");
+  const HttpClock::time_point due = connection_->deadline();
+  connection_->OnTime(due + milliseconds(5'000));  // both are overdue
+  const std::string sent = TakeSent();
+  EXPECT_NE(sent.find("504"), std::string::npos) << sent;
+  EXPECT_NE(sent.find("0\r\n\r\n"), std::string::npos) << sent;
+}
+
+}  // namespace
+}  // namespace quire

@@ -1,0 +1,119 @@
+#include "structured/compile.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "structured/constraint.h"
+#include "structured/work_budget.h"
+
+namespace quire {
+namespace {
+
+constexpr TokenId kEnd = 256;
+
+StructuredOutputParams Of(ConstraintKind kind, std::string text) {
+  StructuredOutputParams params;
+  params.kind = kind;
+  params.text = std::move(text);
+  return params;
+}
+
+// Ids 0 to 255 are the bytes.
+std::shared_ptr<const GrammarBackend> BytesBackend() {
+  ConstraintVocabulary vocab;
+  for (int byte = 0; byte < 256; ++byte) vocab.bytes.emplace_back(1, static_cast<char>(byte));
+  vocab.bytes.emplace_back();
+  vocab.end_ids = {kEnd};
+  return *CreateXgrammarBackend(vocab);
+}
+
+StructuredOutputParams Slow() {
+  StructuredOutputParams params = Of(ConstraintKind::kChoice, "");
+  for (int i = 0; i < 60'000; ++i) params.choices.push_back("choice-" + std::to_string(i * 7919));
+  return params;
+}
+
+TEST(Compile, WhatTakesTooLongIsBrokenOffAndNamesTheFlag) {
+  const auto backend = BytesBackend();
+  for (int i = 0; i < 3; ++i) {
+    const auto made =
+        CompileConstraint(*backend, Slow(), {.time = std::chrono::milliseconds(1 + 20 * i)});
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(made.status().message().find("--grammar-compile-timeout"), std::string::npos)
+        << made.status().message();
+  }
+  const auto made = CompileConstraint(*backend, Of(ConstraintKind::kRegex, "a|b"), {});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const auto matcher = made->grammar->NewMatcher();
+  EXPECT_TRUE(matcher->Accept('a'));
+  EXPECT_TRUE(matcher->is_complete());
+}
+
+TEST(Compile, WhatTakesTooMuchMemoryIsBrokenOffAndTheSameLaterWithMoreIsNot) {
+  const auto backend = BytesBackend();
+  const StructuredOutputParams params = Of(ConstraintKind::kRegex, "[a-z]{1,40}");
+  const auto refused = CompileConstraint(*backend, params, {.max_bytes = 4096});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(refused.status().message().find("MiB to compile"), std::string::npos)
+      << refused.status().message();
+  EXPECT_TRUE(CompileConstraint(*backend, params, {}).ok());
+}
+
+TEST(Compile, OurOwnPartEndsInTimeToo) {
+  WorkBudget budget({.max_time = std::chrono::nanoseconds(1)});
+  EXPECT_FALSE(WorkBudget::Check().ok() &&
+               GrammarOf(Of(ConstraintKind::kJson, R"({"pattern":"(a|b)*a(a|b){9}"})")).ok());
+  EXPECT_EQ(budget.spent(), WorkBudget::Bound::kTime);
+}
+
+TEST(Compile, AMatcherThatNeedsTooMuchWorkSaysSoAndAllowsNothing) {
+  const auto backend = BytesBackend();
+  // Two hundred rules that lead to each other and may all be empty: every step looks at them all.
+  std::string ebnf = "root ::= r0 root | \"\"\n";
+  for (int i = 0; i < 250; ++i) {
+    ebnf += "r" + std::to_string(i) + " ::= r" + std::to_string((i + 1) % 250) + " r" +
+            std::to_string((i * 7 + 1) % 250) + " | [a-z] | \"\"\n";
+  }
+  const auto made = CompileConstraint(*backend, Of(ConstraintKind::kGrammar, ebnf), {});
+  if (!made.ok()) return;  // told before it began
+  const auto matcher = made->grammar->NewMatcher();
+  std::vector<std::uint32_t> mask(backend->num_mask_words());
+  for (int i = 0; i < 100'000 && matcher->failure().ok(); ++i) {
+    matcher->Fill(mask);
+    if (matcher->failure().ok()) matcher->Accept('a' + i % 26);
+  }
+  EXPECT_EQ(matcher->failure().code(), Code::kResourceExhausted);
+  matcher->Fill(mask);
+  EXPECT_EQ(mask, std::vector<std::uint32_t>(mask.size()));
+  EXPECT_FALSE(matcher->Accept('a'));
+  EXPECT_FALSE(matcher->is_complete());
+}
+
+TEST(Compile, TheShortestTextIsTold) {
+  const auto shortest = [](ConstraintKind kind, std::string text) {
+    const auto made = GrammarTextOf(Of(kind, std::move(text)));
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return made.ok() ? made->shortest : std::string();
+  };
+  EXPECT_EQ(shortest(ConstraintKind::kRegex, "long|no|longer"), "no");
+  EXPECT_EQ(shortest(ConstraintKind::kRegex, "(ab){3,}c?x"), "abababx");
+  EXPECT_EQ(shortest(ConstraintKind::kRegex, "a*"), "");
+  EXPECT_EQ(shortest(ConstraintKind::kGrammar,
+                     "root ::= a \"!\"\na ::= \"(\" a \")\" | b b\nb ::= \"x\" | a\n"),
+            "xx!");
+  EXPECT_EQ(
+      shortest(ConstraintKind::kJson,
+               R"({"type":"object","properties":{"a":{"const":12},"b":{}},"required":["a"]})"),
+      R"({"a":12})");
+  EXPECT_EQ(shortest(ConstraintKind::kJson, R"({"enum":["abc",7,null]})"), "7");
+}
+
+}  // namespace
+}  // namespace quire
