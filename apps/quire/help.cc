@@ -44,7 +44,10 @@ std::string Spelling(const Flag& flag) {
     }
   }
   if (shorts.empty()) shorts = "    ";
-  return StrCat("  ", shorts, longs, flag.value_name.empty() ? "" : " ", flag.value_name);
+  const std::string names = StrCat("  ", shorts, longs);
+  if (flag.value_name.empty()) return names;
+  const bool fits = names.size() + 1 + flag.value_name.size() <= kColumns;
+  return StrCat(names, fits ? " " : "\n        ", flag.value_name);
 }
 
 void AppendFlag(std::string& out, const Flag& flag) {

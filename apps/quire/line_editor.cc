@@ -138,8 +138,8 @@ Result<std::optional<std::string>> LineEditor::ReadLine(const std::string& promp
   state.input.prompt = prompt;
   for (;;) {
     int count = 0;
-    // Before the prompt: what answers it must not meet the terminal's line mode, where Ctrl-C throws
-    // away what was typed. el_gets alone changes the mode when the prompt is already there.
+    // Before the prompt: what answers it must not meet the terminal's line mode, where Ctrl-C
+    // throws away what was typed. el_gets alone changes the mode when the prompt is already there.
     el_set(state.editor, EL_PREP_TERM, 1);
     state.input.keys.BeginLine();
     WriteToTerminal(kMarkPastes);

@@ -41,7 +41,6 @@ void TakeGrammar(CachedGrammar made, EngineRequest& request) {
   if (made.num_shortest <= request.max_tokens) return;
   request.warning = StrCat("structured_outputs: the shortest answer takes about ",
                            made.num_shortest, " tokens, but max_tokens is ", request.max_tokens);
-  QUIRE_LOG(kWarning) << request.warning;
 }
 
 }  // namespace
@@ -70,6 +69,8 @@ Status InputProcessor::CompileGrammar(EngineRequest& request) const {
   QUIRE_ASSIGN_OR_RETURN(CachedGrammar made,
                          grammars_->Compile(*request.sampling.structured_outputs));
   TakeGrammar(std::move(made), request);
+  // Not for those that find the grammar made: a client could fill the log.
+  if (!request.warning.empty()) QUIRE_LOG(kWarning) << request.warning;
   return {};
 }
 

@@ -52,7 +52,8 @@ struct ChatTask {
   PromptInput input;  // all but the prompt
 };
 
-// The engine's input for a chat: rendered and tokenized on an input thread. Uses up all but the job.
+// The engine's input for a chat: rendered and tokenized on an input thread. Uses up all but the
+// job.
 PromptInput ChatInput(const ApiState& state, ChatTask& task);
 
 // Moves what says how a chat becomes a prompt.

@@ -96,6 +96,34 @@ TEST(Compile, AMatcherThatNeedsTooMuchWorkSaysSoAndAllowsNothing) {
   EXPECT_FALSE(matcher->is_complete());
 }
 
+TEST(Compile, LongRepetitionsCountExactly) {
+  const auto backend = BytesBackend();
+  for (const auto& [min, max] : std::vector<std::pair<int, int>>{
+           {0, 129}, {1, 500}, {130, 130}, {128, 256}, {200, 700}, {384, 384}, {300, -1}}) {
+    const std::string counts =
+        std::to_string(min) + "," + (max < 0 ? std::string() : std::to_string(max));
+    for (const char* part : {"[ab]", "(a|b)"}) {
+      const auto made = CompileConstraint(
+          *backend, Of(ConstraintKind::kRegex, part + ("{" + counts + "}") + "c[^c]{0,200}"), {});
+      ASSERT_TRUE(made.ok()) << made.status().message();
+      for (const int count : {0,   1,   127, 128, 129, 130, 131, 199, 200, 255, 256, 257,
+                              299, 300, 383, 384, 385, 499, 500, 501, 699, 700, 701}) {
+        const auto matcher = made->grammar->NewMatcher();
+        const std::string text = std::string(static_cast<std::size_t>(count), 'b') + "c";
+        const bool is_inside = count >= min && (max < 0 || count <= max);
+        EXPECT_EQ(matcher->AcceptBytes(text) && matcher->is_complete(), is_inside)
+            << part << counts << ": " << count;
+      }
+    }
+  }
+}
+
+TEST(Compile, LongRepetitionsInsideOneAnotherAreRefused) {
+  EXPECT_TRUE(GrammarOf(Of(ConstraintKind::kGrammar, "root ::= (\"a\"{0,300} \"b\"){0,300}")).ok());
+  EXPECT_FALSE(
+      GrammarOf(Of(ConstraintKind::kGrammar, "root ::= (\"a\"{0,300} \"b\"){0,400}")).ok());
+}
+
 TEST(Compile, TheShortestTextIsTold) {
   const auto shortest = [](ConstraintKind kind, std::string text) {
     const auto made = GrammarTextOf(Of(kind, std::move(text)));

@@ -11,6 +11,7 @@ namespace quire::structured {
 namespace {
 
 constexpr char kDigits[] = "0123456789abcdef";
+constexpr int kMaxCount = 128;  // that the backend unfolds
 
 // A code point as string literals and classes of the EBNF both read it.
 void WriteCodePoint(char32_t code, std::string& out) {
@@ -51,7 +52,20 @@ std::string NameOf(Grammar::Rule rule) { return StrCat("r", rule); }
 
 }  // namespace
 
+// What a rule that was made for a long repetition counts; others count anew.
+std::int64_t Grammar::ProductOf(const Item& item) const {
+  constexpr std::int64_t kCap = std::int64_t{1} << 40;
+  std::int64_t product = 1;
+  for (const Node part : item.parts) {
+    product = std::max(product, products_[static_cast<std::size_t>(part)]);
+  }
+  if (item.kind == Kind::kRef) return rule_products_[static_cast<std::size_t>(item.min)];
+  if (item.kind != Kind::kRepeat) return product;
+  return std::min(kCap, product * std::max({1, item.min, item.max}));
+}
+
 Grammar::Node Grammar::Add(Item item) {
+  products_.push_back(ProductOf(item));
   nodes_.push_back(std::move(item));
   return static_cast<Node>(nodes_.size()) - 1;
 }
@@ -76,7 +90,46 @@ Grammar::Node Grammar::Choice(std::vector<Node> parts) {
 Grammar::Node Grammar::Repeat(Node part, int min, int max) {
   if (min == 1 && max == 1) return part;
   if (max == 0) return Empty();
+  if (min > kMaxCount || max > kMaxCount) return LongRepeat(part, min, max);
+  return Counted(part, min, max);
+}
+Grammar::Node Grammar::Counted(Node part, int min, int max) {
+  if (min == 1 && max == 1) return part;
+  if (max == 0) return Empty();
   return Add({.kind = Kind::kRepeat, .parts = {part}, .min = min, .max = max});
+}
+
+Grammar::Node Grammar::LongRepeat(Node part, int min, int max) {
+  const std::int64_t product =
+      ProductOf({.kind = Kind::kRepeat, .parts = {part}, .min = min, .max = max});
+  if (at(part).kind != Kind::kChars) {  // written twice a block, so it must be short
+    const std::int64_t inner = products_[static_cast<std::size_t>(part)];
+    part = Ref(RuleOf(part));
+    products_.back() = inner;
+  }
+  Node node = max == kUnbounded ? Counted(part, 0, max) : UpTo(part, max - min, product);
+  node = Sequence({Counted(part, min % kMaxCount, min % kMaxCount), node});
+  for (int i = 0; i < min / kMaxCount; ++i) {
+    node = Block(Sequence({Counted(part, kMaxCount, kMaxCount), node}), product);
+  }
+  return node;
+}
+
+// At most `max` of `part`.
+Grammar::Node Grammar::UpTo(Node part, int max, std::int64_t product) {
+  Node node = Counted(part, 0, max % kMaxCount);
+  for (int i = 0; i < max / kMaxCount; ++i) {
+    const Node whole = Sequence({Counted(part, kMaxCount, kMaxCount), node});
+    node = Block(Choice({Counted(part, 0, kMaxCount - 1), whole}), product);
+  }
+  return node;
+}
+
+// A reference to a rule of its own that counts as `product`.
+Grammar::Node Grammar::Block(Node body, std::int64_t product) {
+  const Rule rule = RuleOf(body);
+  rule_products_[static_cast<std::size_t>(rule)] = product;
+  return Ref(rule);
 }
 Grammar::Node Grammar::Ref(Rule rule) { return Add({.kind = Kind::kRef, .min = rule}); }
 Grammar::Node Grammar::Dispatch(std::vector<Trigger> triggers) {
@@ -85,6 +138,7 @@ Grammar::Node Grammar::Dispatch(std::vector<Trigger> triggers) {
 
 Grammar::Rule Grammar::AddRule() {
   bodies_.push_back(-1);
+  rule_products_.push_back(1);
   return static_cast<Rule>(bodies_.size()) - 1;
 }
 
@@ -95,19 +149,8 @@ Grammar::Rule Grammar::RuleOf(Node body) {
 }
 
 std::int64_t Grammar::RepetitionProduct() const {
-  constexpr std::int64_t kCap = std::int64_t{1} << 40;
-  std::vector<std::int64_t> products(nodes_.size(), 1);
   std::int64_t largest = 1;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {  // parts stand before what holds them
-    const Item& item = nodes_[i];
-    for (const Node part : item.parts) {
-      products[i] = std::max(products[i], products[static_cast<std::size_t>(part)]);
-    }
-    if (item.kind == Kind::kRepeat) {
-      products[i] = std::min(kCap, products[i] * std::max({1, item.min, item.max}));
-    }
-    largest = std::max(largest, products[i]);
-  }
+  for (const std::int64_t product : products_) largest = std::max(largest, product);
   return largest;
 }
 

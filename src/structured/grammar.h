@@ -26,6 +26,8 @@ class Grammar {
   Node Chars(CharSet chars);
   Node Sequence(std::vector<Node> parts);
   Node Choice(std::vector<Node> parts);
+  // Larger counts become rules that lead from one block of repetitions to the next: the backend's
+  // own way with them lets tokens through that may not follow.
   Node Repeat(Node part, int min, int max);  // kUnbounded
   Node Optional(Node part) { return Repeat(part, 0, 1); }
   Node Ref(Rule rule);
@@ -85,6 +87,11 @@ class Grammar {
   };
 
   Node Add(Item item);
+  std::int64_t ProductOf(const Item& item) const;
+  Node Counted(Node part, int min, int max);
+  Node LongRepeat(Node part, int min, int max);
+  Node UpTo(Node part, int max, std::int64_t product);
+  Node Block(Node body, std::int64_t product);
   const Item& at(Node node) const { return nodes_[static_cast<std::size_t>(node)]; }
   Productive FindProductive() const;
   bool IsProductive(const Item& item, const Productive& productive) const;
@@ -96,7 +103,9 @@ class Grammar {
                   std::string& out) const;
 
   std::vector<Item> nodes_;
-  std::vector<Node> bodies_;  // of rules; -1: none yet
+  std::vector<std::int64_t> products_;  // of nodes: their counted repetitions inside one another
+  std::vector<Node> bodies_;            // of rules; -1: none yet
+  std::vector<std::int64_t> rule_products_;
   Rule root_ = 0;
 };
 

@@ -73,5 +73,5 @@ extern "C" void quire_xgrammar_delete(void* memory, std::size_t num_bytes) {
   if (memory != nullptr && quire::current_budget != nullptr) {
     quire::current_budget->GiveBack(num_bytes);
   }
-  ::operator delete(memory, num_bytes);
+  ::operator delete(memory);  // not by size: clang 14 has no such one by default
 }

@@ -158,12 +158,15 @@ void BpeModel::SplitBytes(std::string_view word, std::vector<Symbol>& symbols) c
   }
 }
 
-TokenId BpeModel::FindCharacter(std::string_view character, bool is_first, bool is_last) const {
+// How the vocabulary spells a character of a word; in `buffer` where it is not the character alone.
+std::string_view BpeModel::Spell(std::string_view character, bool is_first, bool is_last,
+                                 std::string& buffer) const {
   const bool has_prefix = !is_first && !options_.continuing_subword_prefix.empty();
   const bool has_suffix = is_last && !options_.end_of_word_suffix.empty();
-  if (!has_prefix && !has_suffix) return vocabulary_.Find(character);
-  return vocabulary_.Find(StrCat(has_prefix ? options_.continuing_subword_prefix : "", character,
-                                 has_suffix ? options_.end_of_word_suffix : ""));
+  if (!has_prefix && !has_suffix) return character;
+  buffer = StrCat(has_prefix ? options_.continuing_subword_prefix : "", character,
+                  has_suffix ? options_.end_of_word_suffix : "");
+  return buffer;
 }
 
 // Appends the byte tokens of `text`; false, with nothing appended, where one is missing.
@@ -182,12 +185,14 @@ bool BpeModel::PushBytes(std::string_view text, std::uint32_t start,
 // before it, as in the original.
 Status BpeModel::Split(std::string_view word, std::vector<Symbol>& symbols) const {
   bool has_unk = false;
+  std::string buffer;
   for (std::size_t at = 0; at < word.size();) {
     const int length = FirstCodePoint(word.substr(at)).length;
     const std::string_view character = word.substr(at, length);
     const auto start = static_cast<std::uint32_t>(at);
     const bool is_last = at + length == word.size();
-    const TokenId id = FindCharacter(character, at == 0, is_last);
+    const std::string_view spelled = Spell(character, at == 0, is_last, buffer);
+    const TokenId id = vocabulary_.Find(spelled);
     at += length;
     if (id != kNoToken) {
       if (has_unk) symbols.push_back({unk_id_, start, 0});
@@ -195,7 +200,8 @@ Status BpeModel::Split(std::string_view word, std::vector<Symbol>& symbols) cons
       symbols.push_back({id, start, static_cast<std::uint32_t>(length)});
       continue;
     }
-    if (options_.byte_fallback && PushBytes(character, start, symbols)) continue;
+    // As in the original, the bytes are those of the prefix and the suffix too.
+    if (options_.byte_fallback && PushBytes(spelled, start, symbols)) continue;
     if (!options_.unk_token) continue;
     if (unk_id_ == kNoToken) {
       return InvalidArgument(StrCat("model.unk_token: \"", Printable(*options_.unk_token),

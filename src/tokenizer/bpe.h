@@ -80,7 +80,8 @@ class BpeModel final : public TokenModel {
   // The symbols of a word before any merge; for one over bytes `word` is in stand-ins.
   Status Split(std::string_view word, std::vector<Symbol>& symbols) const;
   void SplitBytes(std::string_view word, std::vector<Symbol>& symbols) const;
-  TokenId FindCharacter(std::string_view character, bool is_first, bool is_last) const;
+  std::string_view Spell(std::string_view character, bool is_first, bool is_last,
+                         std::string& buffer) const;
   bool PushBytes(std::string_view text, std::uint32_t start, std::vector<Symbol>& symbols) const;
 
   const Vocabulary& vocabulary_;

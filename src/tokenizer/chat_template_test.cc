@@ -142,5 +142,38 @@ TEST(LocalTime, ReadsIsoTimes) {
   EXPECT_FALSE(ParseLocalTime("2026-13-01").ok());
 }
 
+TEST(ChatTemplate, ComputesAsPythonDoes) {
+  const auto rendered = [](std::string_view source) {
+    const auto chat = ChatTemplate::Parse(source);
+    if (!chat.ok()) return chat.status().message();
+    const auto text = chat->Render({.messages = Json(JsonArray())});
+    return text.ok() ? *text : StrCat("error: ", text.status().message());
+  };
+  EXPECT_EQ(rendered("{{ 3 // 0.1 }} {{ -3 // 0.1 }} {{ 7.5 // 2 }} {{ 1e300 // 3 > 1 }}"),
+            "29.0 -30.0 3.0 True");
+  EXPECT_EQ(rendered("{{ nothing is callable }} {{ 'a' is callable }}"), "True False");
+  EXPECT_EQ(rendered("{{ ['abcdefgh', 'ijklmnop'] | truncate(4) }}"), "['abcdefgh', 'ijklmnop']");
+  EXPECT_EQ(rendered("{{ {'a': 'bcdefghijkl'} | truncate(4) }}"), "{'a': 'bcdefghijkl'}");
+  EXPECT_EQ(rendered("{{ ['a', 'b'] | map('upper') | reverse }}"), "['B', 'A']");
+  EXPECT_EQ(rendered("{{ '{:>3}|{}'.format(true, true) }}"), "  1|True");
+  EXPECT_NE(rendered("{{ 5[1:] }}").find("'int' object is not subscriptable"), std::string::npos);
+  EXPECT_NE(rendered("{{ {'a': 1}[:1] }}").find("unhashable type: 'slice'"), std::string::npos);
+  EXPECT_NE(rendered("{{ 'abc'[1.5:] }}").find("slice indices"), std::string::npos);
+}
+
+TEST(ChatTemplate, FormatsWithPercentAsPythonDoes) {
+  const auto rendered = [](std::string_view source) {
+    const auto chat = ChatTemplate::Parse(source);
+    const auto text = chat->Render({.messages = Json(JsonArray())});
+    return text.ok() ? *text : text.status().message();
+  };
+  EXPECT_EQ(rendered("{{ '%5s|%-5s|%05d|%+.2f|%x|%%' % ('a', 'b', 42, 1.5, 255) }}"),
+            "    a|b    |00042|+1.50|ff|%");
+  EXPECT_EQ(rendered("{{ '%(k)s and %(k)r' % {'k': 'v'} }}"), "v and 'v'");
+  EXPECT_NE(rendered("{{ '%s %s' % 'a' }}").find("not enough arguments"), std::string::npos);
+  EXPECT_NE(rendered("{{ 'a' % 'b' }}").find("not all arguments"), std::string::npos);
+  EXPECT_NE(rendered("{{ '%' % 1 }}").find("incomplete format"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace quire

@@ -38,6 +38,7 @@ Status ReadBert(const Json& config, bool is_roberta, PostProcessor& out) {
   PostTemplate step;
   step.keeps_type_ids = true;
   step.has_zero_type_ids = is_roberta;
+  step.wraps_sequences = true;
   step.single = {{-1, {cls}, 0}, {0, {}, 0}, {-1, {sep}, 0}};
   step.pair = step.single;
   if (is_roberta) step.pair.push_back({-1, {sep}, 0});

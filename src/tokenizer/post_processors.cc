@@ -1,6 +1,7 @@
 #include "tokenizer/post_processors.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace quire {
@@ -106,23 +107,49 @@ Encoding SpecialTokens(const TemplatePiece& piece) {
   return out;
 }
 
+// The sequence that a step puts somewhere.
+Encoding Placed(const PostTemplate& step, const TemplatePiece& piece, const Encoding& sequence,
+                bool add_special_tokens) {
+  Encoding out = sequence;
+  if (add_special_tokens || !step.keeps_type_ids) {
+    out.type_ids.assign(out.ids.size(), piece.type_id);
+  }
+  return out;
+}
+
+// Each sequence with its special tokens in one.
+std::vector<Encoding> Wrap(const PostTemplate& step, const std::vector<Encoding>& sequences,
+                           bool add_special_tokens) {
+  std::vector<Encoding> out;
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    const auto pieces =
+        i == 0 ? std::span(step.single) : std::span(step.pair).subspan(step.single.size());
+    Encoding& joined = out.emplace_back();
+    for (const TemplatePiece& piece : pieces) {
+      if (piece.sequence_idx >= 0) {
+        MergeWith(joined, Placed(step, piece, sequences[i], add_special_tokens));
+      } else if (add_special_tokens) {
+        MergeWith(joined, SpecialTokens(piece));
+      }
+    }
+  }
+  return out;
+}
+
 // One step: the sequences, special tokens among them, as the template has them in order.
 std::vector<Encoding> Arrange(const PostTemplate& step, std::vector<Encoding> sequences,
                               bool add_special_tokens) {
   if (step.has_zero_type_ids) {
     for (Encoding& sequence : sequences) sequence.type_ids.assign(sequence.ids.size(), 0);
   }
+  if (step.wraps_sequences) return Wrap(step, sequences, add_special_tokens);
   std::vector<Encoding> out;
   for (const TemplatePiece& piece : sequences.size() > 1 ? step.pair : step.single) {
-    if (piece.sequence_idx < 0) {
-      if (add_special_tokens) out.push_back(SpecialTokens(piece));
-      continue;
+    if (piece.sequence_idx >= 0) {
+      out.push_back(Placed(step, piece, sequences[piece.sequence_idx], add_special_tokens));
+    } else if (add_special_tokens) {
+      out.push_back(SpecialTokens(piece));
     }
-    Encoding sequence = sequences[piece.sequence_idx];
-    if (add_special_tokens || !step.keeps_type_ids) {
-      sequence.type_ids.assign(sequence.ids.size(), piece.type_id);
-    }
-    out.push_back(std::move(sequence));
   }
   return out;
 }
@@ -146,6 +173,7 @@ void PostProcessor::Summarize() {
   prefix.clear();
   suffix.clear();
   is_simple = true;
+  std::size_t num_parts = 1;  // that a step finds
   for (const PostTemplate& step : steps) {
     std::vector<TokenId> before, after;
     int num_sequences = 0;
@@ -157,7 +185,8 @@ void PostProcessor::Summarize() {
       std::vector<TokenId>& side = num_sequences == 0 ? before : after;
       side.insert(side.end(), piece.ids.begin(), piece.ids.end());
     }
-    is_simple &= num_sequences == 1;
+    is_simple &= num_sequences == 1 && num_parts == 1;
+    if (!step.wraps_sequences) num_parts = step.single.size();
     prefix.insert(prefix.begin(), before.begin(), before.end());
     suffix.insert(suffix.end(), after.begin(), after.end());
   }
@@ -215,12 +244,12 @@ Result<Encoding> PostProcessor::Process(std::vector<Encoding> sequences,
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     sequences[i].type_ids.assign(sequences[i].ids.size(), static_cast<std::int32_t>(i));
   }
-  // A later step finds the parts of an earlier one and treats the first two as its sequences.
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (i > 0 && sequences.size() > 2) {
-      return Unimplemented("post_processor: a sequence of two that both add special tokens");
+  // A later step takes the parts that an earlier one left for its sequences.
+  for (const PostTemplate& step : steps) {
+    if (sequences.size() > 2 && !step.wraps_sequences) {
+      return Unimplemented("post_processor: a template for more than two parts");
     }
-    sequences = Arrange(steps[i], std::move(sequences), add_special_tokens);
+    sequences = Arrange(step, std::move(sequences), add_special_tokens);
   }
   Encoding out;
   for (const Encoding& sequence : sequences) MergeWith(out, sequence);

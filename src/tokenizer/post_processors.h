@@ -29,6 +29,10 @@ struct PostTemplate {
   std::vector<TemplatePiece> single, pair;
   bool keeps_type_ids = false;     // when no special tokens are added
   bool has_zero_type_ids = false;  // Roberta: all are 0
+  // Bert's and Roberta's: special tokens become part of the sequence they stand beside, so that a
+  // later step finds as many sequences as this one did, of which there may be any number: those
+  // behind the first are wrapped as the second is.
+  bool wraps_sequences = false;
 };
 
 enum class TruncationStrategy { kLongestFirst, kOnlyFirst, kOnlySecond };

@@ -65,6 +65,10 @@ std::string WordItems() {
                     CategoriesNamed("Nl") | CategoriesNamed("Pc"));
 }
 
+// Outside of brackets Oniguruma asks an old table for the first 256 code points, which has some
+// numbers for word characters that the class of the same name lacks.
+std::string BareWordItems() { return WordItems() + "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"; }
+
 std::string ItemsOf(char lower) {
   switch (lower) {
     case 's':
@@ -184,7 +188,7 @@ class Translator {
   Result<std::string> ReadCodePoint(int digits);
   Result<std::string> ReadClass(int depth);
   Result<std::string> ReadClassEscape(std::vector<std::string>& others);
-  bool ReadPosix(std::string& items);
+  bool ReadPosix(std::string& items, std::vector<std::string>& others);
 
   std::string_view source_;
   std::size_t at_ = 0;
@@ -292,7 +296,7 @@ Status Translator::TranslateEscape() {
   const char lower = static_cast<char>(std::tolower(c));
   if (c == '\0') return Fault("a backslash at the end");
   if (c == 'b' || c == 'B') {  // word edges by our idea of a word
-    const std::string word = StrCat("[", WordItems(), "]");
+    const std::string word = StrCat("[", BareWordItems(), "]");
     const bool is_edge = c == 'b';
     BeginAtom();
     out_ += StrCat("(?:(?<=", word, ")(?", is_edge ? "!" : "=", word, ")|(?<!", word, ")(?",
@@ -301,7 +305,7 @@ Status Translator::TranslateEscape() {
     return {};
   }
   BeginAtom();
-  if (const std::string items = ItemsOf(lower); !items.empty()) {
+  if (const std::string items = lower == 'w' ? BareWordItems() : ItemsOf(lower); !items.empty()) {
     out_ += StrCat(c == lower ? "[" : "[^", items, "]");
     at_ += 2;
     return {};
@@ -359,21 +363,48 @@ Result<std::string> Translator::ReadCodePoint(int digits) {
   return StrCat("\\x{", hex, "}");
 }
 
-// [:name:] or [:^name:] at the cursor, as items of a class.
-bool Translator::ReadPosix(std::string& items) {
+// What Oniguruma takes the name in [:name:] for; empty for a name it does not know.
+std::string PosixItems(std::string_view name) {
+  const auto with_newer = [](std::string_view items, unicode::CategorySet set) {
+    return StrCat(items, NewerItems(set));
+  };
+  const unicode::CategorySet visible = unicode::kLetter | unicode::kMark | CategoriesNamed("N") |
+                                       CategoriesNamed("P") | CategoriesNamed("S") |
+                                       CategoriesNamed("Cf");
+  constexpr std::string_view kVisible = "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}";
+  if (name == "space") return std::string(kSpaceItems);
+  if (name == "word") return WordItems();
+  if (name == "digit") return DigitItems();
+  if (name == "xdigit") return std::string(kHexItems);
+  if (name == "ascii") return "\\x{00}-\\x{7f}";
+  if (name == "cntrl") return "\\p{Cc}";
+  if (name == "blank") return "\\t\\p{Zs}";
+  if (name == "alpha") return with_newer("\\p{Alphabetic}", unicode::kLetter);
+  if (name == "alnum") return with_newer("\\p{Alphabetic}", unicode::kLetter) + DigitItems();
+  if (name == "upper") return with_newer("\\p{Uppercase}", CategoriesNamed("Lu"));
+  if (name == "lower") return with_newer("\\p{Lowercase}", CategoriesNamed("Ll"));
+  if (name == "punct") {
+    return with_newer("\\p{P}\\p{S}", CategoriesNamed("P") | CategoriesNamed("S"));
+  }
+  if (name == "graph") return with_newer(kVisible, visible);
+  if (name == "print") return with_newer(kVisible, visible) + "\\p{Zs}";
+  return {};
+}
+
+// [:name:] or [:^name:] at the cursor, as items of a class or as one of `others`.
+bool Translator::ReadPosix(std::string& items, std::vector<std::string>& others) {
   if (!StartsWith("[:")) return false;
   const std::size_t end = source_.find(":]", at_);
   if (end == std::string_view::npos || end - at_ > 20) return false;
-  const std::string_view name = source_.substr(at_ + 2, end - at_ - 2);
-  if (!std::all_of(name.begin(), name.end(), [](char c) { return c == '^' || std::islower(c); })) {
-    return false;
-  }
-  if (name == "space") {
-    items += kSpaceItems;
-  } else if (name == "word") {
-    items += WordItems();
+  std::string_view name = source_.substr(at_ + 2, end - at_ - 2);
+  const bool is_negated = name.starts_with('^');
+  if (is_negated) name.remove_prefix(1);
+  const std::string found = PosixItems(name);
+  if (found.empty()) return false;
+  if (is_negated) {
+    others.push_back(StrCat("[^", found, "]"));
   } else {
-    items += source_.substr(at_, end + 2 - at_);
+    items += found;
   }
   at_ = end + 2;
   return true;
@@ -437,7 +468,7 @@ Result<std::string> Translator::ReadClass(int depth) {
       QUIRE_ASSIGN_OR_RETURN(const std::string text, ReadClassEscape(others));
       items += text;
     } else if (c == '[') {
-      if (ReadPosix(items)) continue;
+      if (ReadPosix(items, others)) continue;
       QUIRE_ASSIGN_OR_RETURN(std::string nested, ReadClass(depth + 1));
       others.push_back(std::move(nested));
     } else {

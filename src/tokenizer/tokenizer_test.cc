@@ -272,5 +272,72 @@ TEST(TokenizerJson, TellsTheFirstFaultOfTheMerges) {
             "tokenizer.json: model: merges: number 42 must be two pieces");
 }
 
+// The ids of a text with a tokenizer.json of these sections.
+std::vector<TokenId> IdsWith(std::string_view sections, std::string_view text) {
+  const auto tokenizer = Load(StrCat("{", sections, "}"));
+  return *tokenizer->Encode(text);
+}
+
+TEST(TokenizerJson, FallsBackToTheBytesOfPrefixAndSuffixToo) {
+  constexpr std::string_view kModel =
+      R"("model": {"type": "BPE", "byte_fallback": true, "continuing_subword_prefix": "#",
+          "end_of_word_suffix": "$", "merges": [],
+          "vocab": {"<0x23>": 0, "<0x62>": 1, "<0x24>": 2, "a": 3, "#c$": 4}})";
+  EXPECT_EQ(IdsWith(kModel, "abc"), (std::vector<TokenId>{3, 0, 1, 4}));
+  EXPECT_EQ(IdsWith(kModel, "ab"), (std::vector<TokenId>{3, 0, 1, 2}));
+  EXPECT_EQ(IdsWith(kModel, "b"), (std::vector<TokenId>{1, 2}));
+}
+
+// What a template leaves are two sequences for the next step; Bert's and Roberta's leave one.
+TEST(TokenizerJson, PostProcessorsInSequenceSeeThePartsOfThoseBefore) {
+  const auto sections = [](std::string_view processors) {
+    return StrCat(R"("model": {"type": "WordLevel", "unk_token": "a", "vocab":
+                     {"a": 0, "x": 1, "y": 2, "z": 3}}, "post_processor":
+                     {"type": "Sequence", "processors": [)",
+                  processors, "]}");
+  };
+  constexpr std::string_view kTemplate =
+      R"({"type": "TemplateProcessing",
+          "single": [{"SpecialToken": {"id": "x", "type_id": 0}},
+                     {"Sequence": {"id": "A", "type_id": 0}}],
+          "pair": [{"Sequence": {"id": "A", "type_id": 0}},
+                   {"SpecialToken": {"id": "x", "type_id": 0}},
+                   {"Sequence": {"id": "B", "type_id": 1}}],
+          "special_tokens": {"x": {"id": "x", "ids": [1], "tokens": ["x"]}}})";
+  constexpr std::string_view kBert =
+      R"({"type": "BertProcessing", "sep": ["y", 2], "cls": ["z", 3]})";
+  constexpr std::string_view kRoberta =
+      R"({"type": "RobertaProcessing", "sep": ["y", 2], "cls": ["z", 3], "trim_offsets": true,
+          "add_prefix_space": false})";
+  const auto ids = [&](std::string_view first, std::string_view second) {
+    return IdsWith(sections(StrCat(first, ",", second)), "a");
+  };
+  using Ids = std::vector<TokenId>;
+  EXPECT_EQ(ids(kBert, kTemplate), (Ids{1, 3, 0, 2}));
+  EXPECT_EQ(ids(kTemplate, kBert), (Ids{3, 1, 2, 0, 2}));
+  EXPECT_EQ(ids(kTemplate, kRoberta), (Ids{3, 1, 2, 2, 0, 2}));
+  EXPECT_EQ(ids(kTemplate, kTemplate), (Ids{1, 1, 0}));
+  EXPECT_EQ(ids(kBert, kBert), (Ids{3, 3, 0, 2, 2}));
+}
+
+TEST(TokenizerJson, BracketNamesHoldWhatTheyHoldInTheOriginalsRegexes) {
+  const auto left = [](std::string_view regex, std::string_view text) {
+    const std::string json = ByteLevelJson();
+    const std::string normalizer =
+        StrCat(R"({"normalizer": {"type": "Replace", "content": "", "pattern": {"Regex": )",
+               Json(regex).Dump(), "}},", json.substr(1));
+    const auto tokenizer = Load(normalizer);
+    return tokenizer->Decode(*tokenizer->Encode(text));
+  };
+  EXPECT_EQ(left("[[:punct:]]", "a!$\u00a3\u2192\u00b2"), "a\u00b2");
+  EXPECT_EQ(left("[[:^punct:]]", "a!$\u00a3\u2192\u00b2"), "!$\u00a3\u2192");
+  EXPECT_EQ(left("[[:alnum:]]", "a1\u00b2\u2160!"), "\u00b2!");
+  EXPECT_EQ(left("[[:alpha:]]", "a1\u2160!"), "1!");
+  EXPECT_EQ(left("[[:lower:]x]", "aA\u00aaXx"), "AX");
+  // Outside of brackets some numbers are word characters.
+  EXPECT_EQ(left("\\w", "a\u00b2\u00bd\u2074!"), "\u2074!");
+  EXPECT_EQ(left("[\\w]", "a\u00b2\u00bd\u2074!"), "\u00b2\u00bd\u2074!");
+}
+
 }  // namespace
 }  // namespace quire

@@ -111,7 +111,8 @@ TEST(Qwen3Coder, StreamsAStringAsItComes) {
 }
 
 TEST(Qwen3Coder, KeepsTheArgumentsThatCameBeforeAnAnswerBrokeOff) {
-  const JoinedAnswer answer = Parse("qwen3_coder", "<tool_call><function=f><parameter=s>\nun </par");
+  const JoinedAnswer answer =
+      Parse("qwen3_coder", "<tool_call><function=f><parameter=s>\nun </par");
   EXPECT_EQ(answer.calls, (Calls{{"f", R"({"s": "un </par)"}}));
   EXPECT_EQ(answer.content, "");
 }

@@ -160,89 +160,131 @@ FormatSpec ParseBraceSpec(std::string_view text) {
   return spec;
 }
 
+// The operator % of strings: goes through the format and takes the arguments one by one.
+class PercentFormatter {
+ public:
+  PercentFormatter(Interpreter& interpreter, std::string_view format, const Value& arguments)
+      : interpreter_(interpreter),
+        format_(format),
+        arguments_(arguments),
+        is_tuple_(arguments.Is(Kind::kTuple)) {}
+
+  Result<std::string> Format();
+
+ private:
+  Status FormatField();
+  Result<Value> NextArgument();
+  Result<std::optional<Value>> ReadKey();
+  FormatSpec ReadSpec();
+
+  Interpreter& interpreter_;
+  std::string_view format_;
+  const Value& arguments_;
+  bool is_tuple_;
+  std::size_t at_ = 0;    // in the format
+  std::size_t used_ = 0;  // arguments
+  std::string out_;
+};
+
+Result<std::string> PercentFormatter::Format() {
+  while (at_ < format_.size()) {
+    if (format_[at_] != '%') {
+      out_ += format_[at_++];
+      continue;
+    }
+    if (++at_ >= format_.size()) return InvalidArgument("incomplete format");
+    if (format_[at_] == '%') {
+      out_ += format_[at_++];
+    } else {
+      QUIRE_RETURN_IF_ERROR(FormatField());
+    }
+  }
+  const bool has_more =
+      is_tuple_ ? used_ < arguments_.items().size() : used_ == 0 && !arguments_.Is(Kind::kDict);
+  if (has_more) return TypeError("not all arguments converted during string formatting");
+  return std::move(out_);
+}
+
+Result<Value> PercentFormatter::NextArgument() {
+  if (is_tuple_ ? used_ >= arguments_.items().size() : used_ > 0) {
+    return TypeError("not enough arguments for format string");
+  }
+  return is_tuple_ ? arguments_.items()[used_++] : (++used_, arguments_);
+}
+
+// The value of "(key)" at hand; nullopt where there is no key.
+Result<std::optional<Value>> PercentFormatter::ReadKey() {
+  if (format_[at_] != '(') return std::optional<Value>();
+  const std::size_t end = format_.find(')', at_);
+  if (end == std::string_view::npos) return InvalidArgument("incomplete format key");
+  if (!arguments_.Is(Kind::kDict)) return TypeError("format requires a mapping");
+  const Value* value = arguments_.Find(format_.substr(at_ + 1, end - at_ - 1));
+  if (value == nullptr) return InvalidArgument("format key is not in the mapping");
+  used_ = 1;
+  at_ = end + 1;
+  return std::optional<Value>(*value);
+}
+
+// Flags, width and precision.
+FormatSpec PercentFormatter::ReadSpec() {
+  FormatSpec spec;
+  for (; at_ < format_.size(); ++at_) {
+    const char c = format_[at_];
+    if (c == '-') {
+      spec.align = '<';
+    } else if (c == '0' && spec.align != '<') {
+      spec.fill = "0";
+      spec.align = '=';
+    } else if (c == '+' || c == ' ') {
+      spec.sign = c;
+    } else if (c == '#') {
+      spec.is_alternate = true;
+    } else {
+      break;
+    }
+  }
+  spec.width = ReadNumber(format_, at_);
+  if (at_ < format_.size() && format_[at_] == '.') {
+    ++at_;
+    spec.precision = ReadNumber(format_, at_);
+  }
+  return spec;
+}
+
+// What stands behind a percent sign.
+Status PercentFormatter::FormatField() {
+  QUIRE_ASSIGN_OR_RETURN(std::optional<Value> named, ReadKey());
+  FormatSpec spec = ReadSpec();
+  if (at_ >= format_.size()) return InvalidArgument("incomplete format");
+  const char type = format_[at_++];
+  Value value;
+  if (named) {
+    value = *std::move(named);
+  } else {
+    QUIRE_ASSIGN_OR_RETURN(value, NextArgument());
+  }
+  if (type == 's' || type == 'r') {
+    if (spec.fill == "0") spec.fill = " ";
+    if (spec.align == '=') spec.align = '>';
+    value = Value::String(type == 'r' ? Repr(value) : Str(value));
+  } else {
+    constexpr std::string_view kTypes = "diuxXofFeEgG";
+    if (kTypes.find(type) == std::string_view::npos) {
+      return InvalidArgument(StrCat("unsupported format character '", type, "'"));
+    }
+    spec.type = type;
+  }
+  QUIRE_ASSIGN_OR_RETURN(const std::string text, FormatOne(value, spec, '>'));
+  QUIRE_RETURN_IF_ERROR(interpreter_.SpendBytes(text.size()));
+  out_ += text;
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> FormatPercent(Interpreter& interpreter, std::string_view format,
                                   const Value& arguments) {
-  const bool is_tuple = arguments.Is(Kind::kTuple);
-  std::size_t used = 0;
-  std::string out;
-  const auto next = [&]() -> Result<Value> {
-    if (is_tuple ? used >= arguments.items().size() : used > 0) {
-      return TypeError("not enough arguments for format string");
-    }
-    return is_tuple ? arguments.items()[used++] : (++used, arguments);
-  };
-  for (std::size_t at = 0; at < format.size();) {
-    if (format[at] != '%') {
-      out += format[at++];
-      continue;
-    }
-    if (++at >= format.size()) return InvalidArgument("incomplete format");
-    if (format[at] == '%') {
-      out += '%';
-      ++at;
-      continue;
-    }
-    std::optional<Value> named;
-    if (format[at] == '(') {
-      const std::size_t end = format.find(')', at);
-      if (end == std::string_view::npos) return InvalidArgument("incomplete format key");
-      if (!arguments.Is(Kind::kDict)) return TypeError("format requires a mapping");
-      const Value* value = arguments.Find(format.substr(at + 1, end - at - 1));
-      if (value == nullptr) return InvalidArgument("format key is not in the mapping");
-      named = *value;
-      used = 1;
-      at = end + 1;
-    }
-    FormatSpec spec;
-    for (; at < format.size(); ++at) {
-      if (format[at] == '-') {
-        spec.align = '<';
-      } else if (format[at] == '0' && spec.align != '<') {
-        spec.fill = "0";
-        spec.align = '=';
-      } else if (format[at] == '+' || format[at] == ' ') {
-        spec.sign = format[at];
-      } else if (format[at] == '#') {
-        spec.is_alternate = true;
-      } else {
-        break;
-      }
-    }
-    spec.width = ReadNumber(format, at);
-    if (at < format.size() && format[at] == '.') {
-      ++at;
-      spec.precision = ReadNumber(format, at);
-    }
-    if (at >= format.size()) return InvalidArgument("incomplete format");
-    const char type = format[at++];
-    Value value;
-    if (named) {
-      value = *std::move(named);
-    } else {
-      QUIRE_ASSIGN_OR_RETURN(value, next());
-    }
-    if (type == 'r') value = Value::String(Repr(value));
-    if (type == 's' || type == 'r') {
-      if (spec.fill == "0") spec.fill = " ";
-      if (spec.align == '=') spec.align = '>';
-      value = Value::String(Str(value));
-    } else {
-      constexpr std::string_view kTypes = "diuxXofFeEgG";
-      if (kTypes.find(type) == std::string_view::npos) {
-        return InvalidArgument(StrCat("unsupported format character '", type, "'"));
-      }
-      spec.type = type;
-    }
-    QUIRE_ASSIGN_OR_RETURN(const std::string text, FormatOne(value, spec, '>'));
-    QUIRE_RETURN_IF_ERROR(interpreter.SpendBytes(text.size()));
-    out += text;
-  }
-  if (is_tuple ? used < arguments.items().size() : (used == 0 && !arguments.Is(Kind::kDict))) {
-    return TypeError("not all arguments converted during string formatting");
-  }
-  return out;
+  return PercentFormatter(interpreter, format, arguments).Format();
 }
 
 namespace {
@@ -313,138 +355,11 @@ Result<std::string> FormatBraces(Interpreter& interpreter, std::string_view form
     if (spec.starts_with("!r")) value = Value::String(Repr(value));
     if (spec.starts_with('!')) spec.remove_prefix(std::min<std::size_t>(2, spec.size()));
     if (spec.starts_with(':')) spec.remove_prefix(1);
+    // With a format a boolean is the number it is.
+    if (value.Is(Kind::kBool) && !spec.empty()) value = Value::Integer(value.integer());
     QUIRE_ASSIGN_OR_RETURN(const std::string text, FormatOne(value, ParseBraceSpec(spec), '<'));
     QUIRE_RETURN_IF_ERROR(interpreter.SpendBytes(text.size()));
     out += text;
-  }
-  return out;
-}
-
-namespace {
-
-constexpr std::array<std::string_view, 7> kDays = {"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                                   "Thursday", "Friday", "Saturday"};
-constexpr std::array<std::string_view, 12> kMonths = {
-    "January", "February", "March",     "April",   "May",      "June",
-    "July",    "August",   "September", "October", "November", "December"};
-
-bool IsLeap(int year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
-
-int DayOfYear(const LocalTime& time) {
-  constexpr std::array<int, 12> kBefore = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-  return kBefore[time.month - 1] + time.day + (time.month > 2 && IsLeap(time.year) ? 1 : 0);
-}
-
-int DayOfWeek(const LocalTime& time) {  // 0: Sunday
-  const int y = time.year - 1;
-  return (y * 365 + y / 4 - y / 100 + y / 400 + DayOfYear(time)) % 7;
-}
-
-std::string Digits(int value, int width, char fill = '0') {
-  std::string text = StrCat(value);
-  while (static_cast<int>(text.size()) < width) text.insert(0, 1, fill);
-  return text;
-}
-
-std::string TimeField(const LocalTime& time, char field) {
-  const int hour12 = time.hour % 12 == 0 ? 12 : time.hour % 12;
-  const int weekday = DayOfWeek(time);
-  switch (field) {
-    case 'Y':
-      return Digits(time.year, 4);
-    case 'y':
-      return Digits(time.year % 100, 2);
-    case 'C':
-      return Digits(time.year / 100, 2);
-    case 'm':
-      return Digits(time.month, 2);
-    case 'd':
-      return Digits(time.day, 2);
-    case 'e':
-      return Digits(time.day, 2, ' ');
-    case 'H':
-      return Digits(time.hour, 2);
-    case 'I':
-      return Digits(hour12, 2);
-    case 'k':
-      return Digits(time.hour, 2, ' ');
-    case 'l':
-      return Digits(hour12, 2, ' ');
-    case 'M':
-      return Digits(time.minute, 2);
-    case 'S':
-      return Digits(time.second, 2);
-    case 'f':
-      return Digits(time.microsecond, 6);
-    case 'j':
-      return Digits(DayOfYear(time), 3);
-    case 'p':
-      return time.hour < 12 ? "AM" : "PM";
-    case 'P':
-      return time.hour < 12 ? "am" : "pm";
-    case 'A':
-      return std::string(kDays[weekday]);
-    case 'a':
-      return std::string(kDays[weekday].substr(0, 3));
-    case 'B':
-      return std::string(kMonths[time.month - 1]);
-    case 'b':
-    case 'h':
-      return std::string(kMonths[time.month - 1].substr(0, 3));
-    case 'w':
-      return StrCat(weekday);
-    case 'u':
-      return StrCat(weekday == 0 ? 7 : weekday);
-    case 'U':
-      return Digits((DayOfYear(time) + 6 - weekday) / 7, 2);
-    case 'W':
-      return Digits((DayOfYear(time) + 6 - (weekday + 6) % 7) / 7, 2);
-    case 'D':
-      return FormatTime(time, "%m/%d/%y");
-    case 'F':
-      return FormatTime(time, "%Y-%m-%d");
-    case 'T':
-    case 'X':
-      return FormatTime(time, "%H:%M:%S");
-    case 'R':
-      return FormatTime(time, "%H:%M");
-    case 'r':
-      return FormatTime(time, "%I:%M:%S %p");
-    case 'x':
-      return FormatTime(time, "%m/%d/%y");
-    case 'c':
-      return FormatTime(time, "%a %b %e %H:%M:%S %Y");
-    case 'n':
-      return "\n";
-    case 't':
-      return "\t";
-    case 'z':
-    case 'Z':
-      return "";
-    case '%':
-      return "%";
-    default:
-      return StrCat("%", field);
-  }
-}
-
-}  // namespace
-
-std::string FormatTime(const LocalTime& time, std::string_view format) {
-  std::string out;
-  for (std::size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%' || i + 1 == format.size()) {
-      out += format[i];
-      continue;
-    }
-    const bool drops_padding = format[i + 1] == '-' && i + 2 < format.size();
-    if (drops_padding) ++i;
-    std::string field = TimeField(time, format[++i]);
-    if (drops_padding) {
-      const std::size_t kept = std::min(field.find_first_not_of("0 "), field.size() - 1);
-      field.erase(0, kept);
-    }
-    out += field;
   }
   return out;
 }

@@ -252,7 +252,9 @@ Result<Value> Interpreter::EvalSubscript(const Expr& expr, Scope& scope) {
 Result<Value> Interpreter::EvalSlice(const Value& object, const Expr& slice, Scope& scope) {
   if (object.Is(Kind::kUndefined)) return InvalidArgument(object.text());
   if (!object.is_sequence() && !object.Is(Kind::kRange) && !object.Is(Kind::kString)) {
-    return Value::Undefined(StrCat("'", TypeName(object), "' object cannot be sliced"));
+    return TypeError(object.Is(Kind::kDict)
+                         ? "unhashable type: 'slice'"
+                         : StrCat("'", TypeName(object), "' object is not subscriptable"));
   }
   std::optional<Int> bounds[3];
   for (int i = 0; i < 3; ++i) {
@@ -260,7 +262,7 @@ Result<Value> Interpreter::EvalSlice(const Value& object, const Expr& slice, Sco
     QUIRE_ASSIGN_OR_RETURN(const Value bound, Eval(*slice.parts[i], scope));
     if (bound.Is(Kind::kNone)) continue;
     if (!bound.Is(Kind::kInt) && !bound.Is(Kind::kBool)) {
-      return Value::Undefined("slice indices must be integers or None");
+      return TypeError("slice indices must be integers or None");
     }
     bounds[i] = bound.integer();
   }

@@ -91,7 +91,8 @@ Result<Value> FloatArithmetic(const std::string& op, double a, double b) {
   if (op == "**") return Value::Float(std::pow(a, b));
   if (b == 0) return InvalidArgument("float division by zero");
   if (op == "/") return Value::Float(a / b);
-  if (op == "//") return Value::Float(std::floor(a / b));
+  // The quotient without its rest, as Python has it: 1 / 0.1 rounds to 10, 1 // 0.1 is 9.
+  if (op == "//") return Value::Float(std::round((a - FloorMod(a, b)) / b));
   return Value::Float(FloorMod(a, b));
 }
 

@@ -57,6 +57,10 @@ class Parser {
   ExprPtr ParsePower();
   ExprPtr ParseUnary(bool with_filter = true);
   ExprPtr ParsePrimary();
+  ExprPtr ParseList();
+  ExprPtr ParseDict();
+
+  // What follows an operand (parser_postfix.cc).
   ExprPtr ParsePostfix(ExprPtr expr);
   ExprPtr ParseFilters(ExprPtr expr);
   ExprPtr ParseFilter(ExprPtr expr, bool is_inline);
@@ -65,8 +69,6 @@ class Parser {
   ExprPtr ParseSubscriptPart();
   ExprPtr ParseCall(ExprPtr expr);
   bool ParseArguments(CallArguments& out);
-  ExprPtr ParseList();
-  ExprPtr ParseDict();
   bool ParseDottedName(std::string& out);
 
   const Token& current() const { return tokens_[at_]; }

@@ -46,9 +46,10 @@ Result<Value> ItemsOf(const FilterCall& call) {
 }
 
 Result<Value> Reverse(const FilterCall& call) {
-  if (call.input.Is(Kind::kIterator)) return TypeError("argument must be iterable");
   QUIRE_ASSIGN_OR_RETURN(Items items, call.Iterate());
   std::reverse(items.begin(), items.end());
+  // What cannot be gone through backwards becomes a list first.
+  if (call.input.Is(Kind::kIterator)) return Value::List(std::move(items));
   if (!call.input.Is(Kind::kString)) return Value::List(std::move(items), Kind::kIterator);
   std::string text;
   for (const Value& item : items) text += item.text();

@@ -39,7 +39,9 @@ Result<bool> IsSequence(const TestCall& call) {
          call.input.Is(Kind::kString) || call.input.Is(Kind::kUndefined);
 }
 Result<bool> IsCallable(const TestCall& call) {
-  return call.input.Is(Kind::kCallable) || call.input.Is(Kind::kObject);
+  // An undefined value can be called, if only to fail.
+  return call.input.Is(Kind::kCallable) || call.input.Is(Kind::kObject) ||
+         call.input.Is(Kind::kUndefined);
 }
 Result<bool> IsEscaped(const TestCall& call) { return call.input.is_safe(); }
 

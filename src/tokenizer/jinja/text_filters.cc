@@ -118,6 +118,11 @@ Result<Value> Truncate(const FilterCall& call) {
   const bool kill_words = BoolArgument(call.arguments, 1, "killwords", false);
   QUIRE_ASSIGN_OR_RETURN(const std::string end, TextArgument(call.arguments, 2, "end", "..."));
   QUIRE_ASSIGN_OR_RETURN(const std::int64_t leeway, IntArgument(call.arguments, 3, "leeway", 5));
+  if (call.input.is_sequence() || call.input.Is(Kind::kDict)) {  // short ones pass as they are
+    QUIRE_ASSIGN_OR_RETURN(const Items items, call.Iterate());
+    if (static_cast<std::int64_t>(items.size()) <= length + leeway) return call.input;
+    return TypeError(StrCat("truncate: takes a string, got a ", TypeName(call.input)));
+  }
   const std::string text = call.Text();
   if (length < LengthOf(end)) return InvalidArgument("truncate: length is too small for the end");
   if (LengthOf(text) <= length + leeway) return Value::String(text);
