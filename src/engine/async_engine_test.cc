@@ -1,6 +1,7 @@
 #include "engine/async_engine.h"
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <map>
 #include <stdexcept>
@@ -472,13 +473,21 @@ Status PauseAndWait(AsyncEngine& engine, PauseMode mode) {
   return outcome.Wait();
 }
 
-// Fails every step from the fifth on, until it has been reset so often.
+// Fails every step after the fourth from one on that holds `requests_needed`, until it has been
+// reset `resets_needed` times.
 class BreakingExecutor : public NullExecutor {
  public:
-  explicit BreakingExecutor(int resets_needed)
-      : NullExecutor(SmallFacts(kVocab, 4096), Letter), resets_needed_(resets_needed) {}
+  BreakingExecutor(int resets_needed, std::size_t requests_needed)
+      : NullExecutor(SmallFacts(kVocab, 4096), Letter),
+        resets_needed_(resets_needed),
+        requests_needed_(requests_needed) {}
   Status Execute(const StepPlan& plan, StepResult& out) override {
-    if (++num_steps_ < 5 || num_resets_ >= resets_needed_) return NullExecutor::Execute(plan, out);
+    has_met_all_ = has_met_all_ || plan.rows.size() >= requests_needed_;
+    // So that those who have come do not end before the others come.
+    if (!has_met_all_) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (++num_steps_ < 5 || !has_met_all_ || num_resets_ >= resets_needed_) {
+      return NullExecutor::Execute(plan, out);
+    }
     if (num_resets_ == 1) throw std::runtime_error("the device threw");
     return Internal("the device is gone");
   }
@@ -489,17 +498,19 @@ class BreakingExecutor : public NullExecutor {
 
  private:
   const int resets_needed_;
+  const std::size_t requests_needed_;
+  bool has_met_all_ = false;
   int num_steps_ = 0;
   int num_resets_ = 0;
 };
 
 constexpr int kNever = 1 << 30;
 
-std::unique_ptr<AsyncEngine> MakeBreakingEngine(int resets_needed) {
+std::unique_ptr<AsyncEngine> MakeBreakingEngine(int resets_needed, std::size_t requests_needed) {
   auto engine = AsyncEngine::CreateOver(
       SmallConfig(), {.max_restarts = 3},
       [=]() -> Result<std::unique_ptr<Executor>> {
-        return std::unique_ptr<Executor>(new BreakingExecutor(resets_needed));
+        return std::unique_ptr<Executor>(new BreakingExecutor(resets_needed, requests_needed));
       },
       MakeTestTokenizer());
   EXPECT_TRUE(engine.ok()) << engine.status().message();
@@ -508,7 +519,7 @@ std::unique_ptr<AsyncEngine> MakeBreakingEngine(int resets_needed) {
 
 TEST(AsyncEngine, EndsEveryPromptAndStartsAgainWhenAStepFails) {
   Ears ears;
-  const auto engine = MakeBreakingEngine(1);
+  const auto engine = MakeBreakingEngine(1, 3);
   for (const char* id : {"a", "b", "c"}) {
     ASSERT_TRUE(engine->Submit(id, Text("hello", 4000), ears.Sink()).ok());
   }
@@ -532,7 +543,7 @@ TEST(AsyncEngine, EndsEveryPromptAndStartsAgainWhenAStepFails) {
 
 TEST(AsyncEngine, GivesUpAfterSoManyRestartsInARow) {
   Ears ears;
-  const auto engine = MakeBreakingEngine(kNever);
+  const auto engine = MakeBreakingEngine(kNever, 1);
   Status refused;
   int num_submitted = 0;
   while (refused.ok() && num_submitted < 10) {
