@@ -44,7 +44,7 @@ std::string Spelling(const Flag& flag) {
     }
   }
   if (shorts.empty()) shorts = "    ";
-  const std::string names = StrCat("  ", shorts, longs);
+  std::string names = StrCat("  ", shorts, longs);
   if (flag.value_name.empty()) return names;
   const bool fits = names.size() + 1 + flag.value_name.size() <= kColumns;
   return StrCat(names, fits ? " " : "\n        ", flag.value_name);

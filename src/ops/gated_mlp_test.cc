@@ -15,18 +15,21 @@ constexpr std::int64_t kHidden = 256, kInner = 512;
 
 struct Weights {
   Weights(TestContext& test, DType type)
-      : gate(Make(test, type, kInner, kHidden, 1)),
-        up(Make(test, type, kInner, kHidden, 2)),
-        down(Make(test, type, kHidden, kInner, 3)),
+      : gate_bytes(RandomBlocks(type, kInner * kHidden / LayoutOf(type).block_values, 1)),
+        up_bytes(RandomBlocks(type, kInner * kHidden / LayoutOf(type).block_values, 2)),
+        down_bytes(RandomBlocks(type, kHidden * kInner / LayoutOf(type).block_values, 3)),
+        gate(Make(test, gate_bytes.data(), type, kInner, kHidden)),
+        up(Make(test, up_bytes.data(), type, kInner, kHidden)),
+        down(Make(test, down_bytes.data(), type, kHidden, kInner)),
         bias(RandomFloats(kInner, 4)) {}
 
-  static LinearWeight Make(TestContext& test, DType type, std::int64_t outputs, std::int64_t depth,
-                           std::uint64_t seed) {
-    const auto bytes = RandomBlocks(type, outputs * depth / LayoutOf(type).block_values, seed);
-    return *LinearWeight::Create(test.ctx, {bytes.data(), type, {outputs, depth}},
-                                 MatmulPrecision::kFast);
+  static LinearWeight Make(TestContext& test, const std::byte* bytes, DType type,
+                           std::int64_t outputs, std::int64_t depth) {
+    return *LinearWeight::Create(test.ctx, {bytes, type, {outputs, depth}}, MatmulPrecision::kFast);
   }
 
+  std::vector<std::byte> gate_bytes, up_bytes,
+      down_bytes;  // read in place where nothing packs them
   LinearWeight gate, up, down;
   std::vector<float> bias;
 };

@@ -37,14 +37,14 @@ class HttpConnectionTest : public testing::Test {
       replies_.push_back(std::move(reply));
     };
     service_.comment_interval = milliseconds(1'000);
-    connection_ =
-        std::make_shared<HttpConnection>(service_, std::make_shared<HttpOutbox>([] {}),
-                                         std::make_unique<RecordingTransport>(sent_), "peer");
+    connection_ = std::make_shared<HttpConnection>(
+        service_, outbox_, std::make_unique<RecordingTransport>(sent_), "peer");
     connection_->Start();
   }
   ~HttpConnectionTest() override {
     connection_->Close();
     replies_.clear();
+    outbox_->Close();  // what waits in it holds the outbox in turn
   }
 
   std::string TakeSent() {
@@ -57,6 +57,7 @@ class HttpConnectionTest : public testing::Test {
     TakeSent();
   }
 
+  const std::shared_ptr<HttpOutbox> outbox_ = std::make_shared<HttpOutbox>([] {});
   HttpService service_;
   std::string sent_;
   std::vector<std::shared_ptr<HttpReply>> replies_;
