@@ -36,10 +36,10 @@ venv: ## the Python packages of the client tests, into build/venv
 test-slow: test ## the long tests too: full batch invariance, property tests, stress
 	@ctest --test-dir $(BUILD)/dev -L slow -j 1 --output-on-failure
 
-check: deps-check ## format, layers, headers, asan, tsan
+check: deps-check ## format, layers, headers, tidy, asan, tsan
 	@tools/check.sh
 
-check-all: deps-check ## those and tidy, fuzzing, the clang and arm64 builds
+check-all: deps-check ## those and fuzzing, the clang and arm64 builds
 	@tools/check.sh all
 
 bench: deps-bench build model ## the benchmark programs, against the limits of this machine

@@ -2,7 +2,7 @@
 # Everything that a change must pass besides the tests of the dev preset, cheapest first. Each step
 # is a command that a contributor can type.
 #
-#   tools/check.sh [STEP …]     by default format, layers, headers, asan, tsan; `all` for every step
+#   tools/check.sh [STEP …]     by default format, layers, headers, tidy, asan, tsan; `all` for every step
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
@@ -62,7 +62,7 @@ step_clang() {
 }
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(format layers headers asan tsan)
+[ $# -gt 0 ] || steps=(format layers headers tidy asan tsan)
 [ "${1:-}" != all ] || steps=(format layers headers tidy clang asan tsan fuzz arm64)
 for name in "${steps[@]}"; do
   echo "== $name"

@@ -136,6 +136,7 @@ Grammar::Node SchemaCompiler::Literal(const Json& value) {
 Result<Grammar::Node> SchemaCompiler::OfValues(const Shape& shape) {
   QUIRE_ASSIGN_OR_RETURN(const auto values, PossibleValues(shape));
   std::vector<Node> ways;
+  ways.reserve(values.size());
   for (const Json* value : values) ways.push_back(Literal(*value));
   return json_.grammar().Choice(std::move(ways));
 }

@@ -130,6 +130,7 @@ Result<SchemaCompiler::Others> SchemaCompiler::OthersOf(const Shape& shape,
   }
   if (!members.empty()) {
     std::vector<std::string_view> declared;
+    declared.reserve(members.size());
     for (const Member& member : members) declared.emplace_back(member.name);
     QUIRE_ASSIGN_OR_RETURN(all.names, all.names.AndNot(Dfa::OfWords(declared)));
   }
