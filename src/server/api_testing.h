@@ -96,7 +96,7 @@ class RecordingReply : public HttpReply {
 
  private:
   void WaitUntil(const std::function<bool()>& holds) QUIRE_NO_THREAD_ANALYSIS {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     MutexLock lock(mutex_);
     while (!holds() && changed_.wait_until(mutex_, deadline) == std::cv_status::no_timeout) {
     }

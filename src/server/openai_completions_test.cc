@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kVocab = 300;
 
+// A text that, said slowly, outlasts what a test does meanwhile.
+const std::string kLongText(4000, 'a');
+
 // Every answer is `text` and then the end.
 AsyncEngine::ExecutorFactory Says(std::string text, int delay_ms = 0) {
   return [text, delay_ms]() -> Result<std::unique_ptr<Executor>> {
@@ -21,7 +24,7 @@ AsyncEngine::ExecutorFactory Says(std::string text, int delay_ms = 0) {
       return i < text.size() ? static_cast<unsigned char>(text[i]) : kTestEos;
     };
     return std::unique_ptr<Executor>(
-        new NullExecutor(NullExecutor::SmallFacts(kVocab, 512), script));
+        new NullExecutor(NullExecutor::SmallFacts(kVocab, delay_ms > 0 ? 4096 : 512), script));
   };
 }
 
@@ -358,10 +361,10 @@ TEST(Completions, RefusesBodiesThatAreNoJson) {
 }
 
 TEST(Completions, EndsTheRequestOfAClientThatLeft) {
-  ApiRig rig(Says(std::string(400, 'a'), 2));
+  ApiRig rig(Says(kLongText, 2));
   for (const char* stream : {"true", "false"}) {
     const auto reply = rig.Begin(
-        "POST", kPath, StrCat(R"({"prompt":"a","max_tokens":400,"stream":)", stream, "}"));
+        "POST", kPath, StrCat(R"({"prompt":"a","max_tokens":4000,"stream":)", stream, "}"));
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     reply->Leave();
     rig.engine().Drain();
@@ -372,18 +375,19 @@ TEST(Completions, EndsTheRequestOfAClientThatLeft) {
 }
 
 TEST(Completions, EndsTheRequestOfAClientThatReadsTooSlowly) {
-  ApiRig rig(Says(std::string(400, 'a'), 1));
-  const auto reply = rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":400,"stream":true})");
+  ApiRig rig(Says(kLongText, 1));
+  const auto reply = rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":4000,"stream":true})");
   reply->set_max_writes(3);
   rig.engine().Drain();
   EXPECT_EQ(rig.engine().stats().num_aborted, 1);
 }
 
 TEST(Completions, ServesTwoRequestsOfOneClientChosenId) {
-  ApiRig rig(Says(std::string(100, 'a'), 1));
-  const std::string body = R"({"prompt":"a","max_tokens":50,"request_id":"abc"})";
-  const auto first = rig.Begin("POST", kPath, body);
-  const auto second = rig.Begin("POST", kPath, body);
+  ApiRig rig(Says(kLongText, 1));
+  const auto first =
+      rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":4000,"request_id":"abc"})");
+  const auto second =
+      rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":50,"request_id":"abc"})");
   first->Leave();
   const Json reply = *ParseJson(second->WaitForEnd().body);
   EXPECT_TRUE(TextOf(At(reply, "id")).starts_with("cmpl-abc-")) << "the first one has cmpl-abc";
@@ -400,8 +404,8 @@ TEST(Completions, GivesAnIdThatIsFreeAgainToTheNextRequest) {
 }
 
 TEST(Completions, TellsOfAFailureInTheMiddleOfAStream) {
-  ApiRig rig(Says(std::string(400, 'a'), 2));
-  const auto reply = rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":400,"stream":true})");
+  ApiRig rig(Says(kLongText, 2));
+  const auto reply = rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":4000,"stream":true})");
   reply->WaitForWrites(3);
   rig.engine().Shutdown(std::chrono::milliseconds(0));
   const std::vector<Json> events = EventsOf(reply->WaitForEnd().body);

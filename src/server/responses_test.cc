@@ -110,7 +110,7 @@ TEST(Responses, TellReasoningAndCallsAsItemsOfTheirOwn) {
 }
 
 TEST(Responses, RunInTheBackgroundUntilTheyAreDoneOrCancelled) {
-  ApiRig rig(Says(std::string(300, 'a'), 1));
+  ApiRig rig(Says(std::string(1900, 'a'), 1));
   const Json first = rig.PostOk(kPath, R"({"input":"q","background":true})");
   EXPECT_EQ(At(first, "status"), Json("in_progress"));
   const std::string path = "/v1/responses/" + TextOf(At(first, "id"));

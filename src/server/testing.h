@@ -120,7 +120,7 @@ class TestClient {
   }
 
   bool Fill() {
-    constexpr int kPatienceMs = 10'000;
+    constexpr int kPatienceMs = 60'000;
     pollfd waiting{.fd = fd_, .events = POLLIN};
     if (poll(&waiting, 1, kPatienceMs) <= 0) return false;
     char bytes[65536];

@@ -1,7 +1,6 @@
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 #include <string>
 #include <vector>
@@ -161,17 +160,12 @@ TEST(Tokenizer, MergesThatGoRoundInACircleAreTaken) {
   EXPECT_EQ(tokenizer->Decode(*ids), std::string(1001, 'a'));
 }
 
+// Quadratic time would run into the limit that the test runner has for a program.
 TEST(Tokenizer, TextsWithoutASplitPointTakeAboutLinearTime) {
   const auto tokenizer = Load(ByteLevelJson({{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}}));
-  const auto time = [&](std::size_t size) {
-    const std::string text(size, 'a');
-    const auto start = std::chrono::steady_clock::now();
-    EXPECT_TRUE(tokenizer->Encode(text).ok());
-    return std::chrono::steady_clock::now() - start;
-  };
-  time(10'000);
-  const auto small = time(50'000), large = time(800'000);
-  EXPECT_LT(large, small * 16 * 8);  // quadratic would be 256 times
+  const auto ids = tokenizer->Encode(std::string(4'000'000, 'a'));
+  ASSERT_TRUE(ids.ok());
+  EXPECT_EQ(ids->size(), 500'000U);
 }
 
 TEST(Tokenizer, ATextOfMoreIdsThanAreWantedIsNotEncodedToItsEnd) {

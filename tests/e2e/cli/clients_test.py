@@ -153,10 +153,10 @@ class OwnServer(CliTest):
                                        env=harness.environment())
             os.read(process.stdout.fileno(), 10)
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
             self.assertEqual(process.returncode, 130)
             # The engine is free again: another answer comes at once.
-            self.ok("complete", "--url", url, "-p", "hi", *GREEDY, timeout=30)
+            self.ok("complete", "--url", url, "-p", "hi", *GREEDY)
 
 
 @harness.needs_tiny

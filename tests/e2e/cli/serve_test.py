@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import pathlib
 import re
 import select
 import signal
@@ -26,6 +27,7 @@ class Served:
     """A server that is ready; killed at the latest when the test is over."""
 
     def __init__(self, test, *args, **env):
+        self.test = test
         self.process = subprocess.Popen(
             [harness.BINARY, "serve", str(harness.TINY), "--port", "0", *FLAGS, *map(str, args)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment(**env))
@@ -49,7 +51,19 @@ class Served:
     def send(self, number):
         self.process.send_signal(number)
 
-    def wait(self, patience=30):
+    def until(self, condition):
+        """Waits until `condition()` holds."""
+        deadline = time.monotonic() + 60
+        while not condition():
+            self.test.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def drain(self):
+        """Asks it to end, and waits until it has understood."""
+        self.send(signal.SIGTERM)
+        self.until(lambda: self.ask("GET", "/health")[0] == 503)
+
+    def wait(self, patience=60):
         while self.process.poll() is None and patience > 0:
             self.read_some(0.1)
             patience -= 0.1
@@ -97,8 +111,7 @@ class Serve(CliTest):
     def test_a_stream_finishes_during_the_drain_and_new_work_is_refused(self):
         server = Served(self, "--shutdown-timeout", "60")
         answer, text = server.stream()
-        server.send(signal.SIGTERM)
-        time.sleep(0.2)
+        server.drain()
         for method, path in (("GET", "/health"), ("POST", "/v1/completions")):
             status, body, headers = server.ask(method, path, {"prompt": [1]})
             self.assertEqual(status, 503, path)
@@ -113,24 +126,19 @@ class Serve(CliTest):
         for wait, num_signals in (("0", 1), ("60", 2)):
             server = Served(self, "--shutdown-timeout", wait)
             answer, text = server.stream()
-            begin = time.monotonic()
-            for _ in range(num_signals):
-                server.send(signal.SIGTERM)
-                time.sleep(0.1)
+            if num_signals > 1:
+                server.drain()
+            server.send(signal.SIGTERM)
             text += answer.read()
             self.assertIn(b'"error":{"message":', text[-300:])
             self.assertEqual(server.wait(), 0)
-            self.assertLess(time.monotonic() - begin, 10)
 
     def test_a_client_that_leaves_frees_its_place(self):
         server = Served(self)
         for _ in range(3):
             answer, _ = server.stream()
             answer.close()
-        deadline = time.monotonic() + 20
-        while server.ask("GET", "/load")[1] != '{"server_load":0}':
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
+        server.until(lambda: server.ask("GET", "/load")[1] == '{"server_load":0}')
 
     def test_keys_come_from_flags_files_and_the_environment_and_are_not_shown(self):
         keys = self.file("keys", "filekey\n\n  spaced \n")
@@ -204,24 +212,22 @@ class Serve(CliTest):
         first = serial()
         issue("two")
         server.send(signal.SIGHUP)
-        deadline = time.monotonic() + 20
-        while serial() == first:
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
+        server.until(lambda: serial() != first)
 
-    def test_an_idle_server_uses_no_processor_time(self):
+    def test_an_idle_server_sleeps(self):
         server = Served(self)
         server.ask("GET", "/health")
 
-        def ticks():
-            with open(f"/proc/{server.process.pid}/stat", encoding="ascii") as file:
-                fields = file.read().rsplit(") ", 1)[1].split()
-            return int(fields[11]) + int(fields[12])
+        def wakeups():
+            tasks = pathlib.Path(f"/proc/{server.process.pid}/task")
+            return sum(int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.M)[1])
+                       for text in ((task / "status").read_text() for task in tasks.iterdir()))
 
-        time.sleep(0.3)
-        before = ticks()
+        time.sleep(0.5)
+        before = wakeups()
         time.sleep(2)
-        self.assertLessEqual(ticks() - before, 2)  # of 200 a core
+        # Whoever polls wakes many times a second; the line of the log comes every ten.
+        self.assertLessEqual(wakeups() - before, 6)
 
     def test_what_cannot_be_used_is_refused_in_one_sentence(self):
         self.refused("serve", "--tensor-parallel-size", "2", says="one process")
