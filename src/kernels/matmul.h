@@ -58,13 +58,18 @@ inline constexpr int kQuantHugeBits = 0x76000000;  // 2^109
 inline constexpr float kIntegerStart = 12582912.0F;
 inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 4 + 12 + 12;  // of one row
 
-// The scale's bits for a largest magnitude with these bits, from kQuantTiny up. The exponent of
-// what rounds to 128 codes is that of the next power of two.
+// The scale's bits for a largest magnitude with these bits, from kQuantTiny up: its exponent, or
+// the next one for what rounds to 128 codes, less that of the most codes.
+inline constexpr int kQuantRoundBits = 0x10000;
+inline constexpr int kQuantExponentMask = 0x7F800000;
+inline constexpr int kQuantMostBits = 6 << 23;
+inline constexpr int kQuantOneTwiceBits =
+    0x7F000000;  // 1's, twice: less the scale's are 1 / scale's
 static constexpr int QuantScaleBits(int max_bits) {
-  return ((max_bits + 0x10000) & 0x7F800000) - (6 << 23);
+  return ((max_bits + kQuantRoundBits) & kQuantExponentMask) - kQuantMostBits;
 }
 // Of 1 / scale. (Static: no symbol that objects of different ISAs would share.)
-static constexpr int QuantInverseBits(int scale_bits) { return 0x7F000000 - scale_bits; }
+static constexpr int QuantInverseBits(int scale_bits) { return kQuantOneTwiceBits - scale_bits; }
 
 struct QuantizeArgs {
   const float* x;  // [rows, blocks * 32], row stride `x_stride`

@@ -17,8 +17,6 @@ constexpr std::int64_t kUnitsPerThread = 4;
 // Most chunks, over all units, whose partial results are held at once.
 constexpr std::int64_t kMaxPartials = 256;
 
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 kernels::KvType KvTypeOf(DType type) {
   QUIRE_CHECK(type == DType::kF32 || type == DType::kF16 || type == DType::kBF16);
   if (type == DType::kF32) return kernels::KvType::kF32;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/table.h"
 #include "ops/weight_arena.h"
@@ -9,6 +10,11 @@
 #include "tensor/tensor.h"
 
 namespace quire::ops {
+
+// How many parts of `size` hold `count`, which is not negative.
+constexpr std::int64_t CeilDiv(std::int64_t count, std::int64_t size) {
+  return (count + size - 1) / size;
+}
 
 // Memory that one operator uses and the next one reuses. Grows to the largest wish so far, so a
 // warm step allocates nothing.

@@ -18,7 +18,7 @@ void ForRanges(OpContext& ctx, std::int64_t count, std::int64_t unit_values, con
     function(std::int64_t{0}, count);
     return;
   }
-  ctx.pool->ForEach((count + grain - 1) / grain, [&](std::int64_t task, int) {
+  ctx.pool->ForEach(CeilDiv(count, grain), [&](std::int64_t task, int) {
     function(task * grain, std::min((task + 1) * grain, count));
   });
 }

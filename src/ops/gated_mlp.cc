@@ -19,8 +19,6 @@ constexpr std::int64_t kTasksPerThread = 8;
 constexpr std::int64_t kValues = 2 * kPanelRows * kQuantValues;
 constexpr std::int64_t kValuesBytes = kValues * 4;
 
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // What both ways of running the block share.
 struct Mlp {
   Mlp(OpContext& op_ctx, ConstTensorView input, const GatedMlpJobs& mlp_jobs)

@@ -18,8 +18,6 @@ constexpr std::int64_t kExpandOutputs = 16;  // rows of weights dequantized at o
 // Blocks of 32 values that one task quantizes, at least: below that, waking a thread costs more.
 constexpr std::int64_t kQuantizeBlocks = 128;
 
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Smallest number of outputs that a task may take.
 std::int64_t GrainOf(const Packed& weight) {
   return weight.path == Packed::Path::kQuant ? weight.quant.tile_outputs : kExpandOutputs;

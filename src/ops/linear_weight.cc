@@ -18,7 +18,7 @@ std::optional<kernels::FloatType> FloatTypeOf(DType type) {
 
 void PackTiles(OpContext& ctx, const std::byte* rows, std::byte* tiles, const Packed& packed) {
   const std::int64_t per_tile = packed.quant.tile_outputs;
-  const std::int64_t num_tiles = (packed.out_features + per_tile - 1) / per_tile;
+  const std::int64_t num_tiles = CeilDiv(packed.out_features, per_tile);
   ctx.pool->ForEach(num_tiles, [&](std::int64_t tile, int) {
     const std::int64_t first = tile * per_tile;
     packed.quant.pack({.rows = rows + first * packed.row_bytes(),
@@ -35,7 +35,7 @@ Status PrepareQuant(OpContext& ctx, ConstTensorView source, Packed& packed) {
   packed.quant = ctx.table->quant[static_cast<int>(source.dtype())];
   if (packed.quant.pack == nullptr) return {};
   const std::int64_t per_tile = packed.quant.tile_outputs;
-  const std::int64_t num_tiles = (packed.out_features + per_tile - 1) / per_tile;
+  const std::int64_t num_tiles = CeilDiv(packed.out_features, per_tile);
   packed.num_bytes = static_cast<std::size_t>(num_tiles * packed.tile_bytes());
   WeightArena own;
   WeightArena& arena = ctx.arena != nullptr ? *ctx.arena : own;

@@ -15,8 +15,6 @@ constexpr std::int64_t kMinRowsPerThread = 16;
 // Weights of one product beyond which they are read once for all rows instead.
 constexpr std::size_t kMaxWeightBytes = std::size_t{16} << 20;
 
-std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
 
 PanelCut CutPanels(std::int64_t rows, int num_threads) {

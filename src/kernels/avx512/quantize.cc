@@ -161,13 +161,15 @@ void QuantizeTogether(const float* x, std::int64_t stride, const Cell& cell) {
   const __mmask16 has_codes =
       static_cast<__mmask16>(_mm512_cmp_ps_mask(max, _mm512_set1_ps(kQuantTiny), _CMP_GE_OQ) &
                              static_cast<__mmask16>(~is_bad));
-  const __m512i exponent = _mm512_and_si512(_mm512_add_epi32(bits, _mm512_set1_epi32(0x10000)),
-                                            _mm512_set1_epi32(0x7F800000));
+  // QuantScaleBits and QuantInverseBits, sixteen at once.
+  const __m512i exponent =
+      _mm512_and_si512(_mm512_add_epi32(bits, _mm512_set1_epi32(kQuantRoundBits)),
+                       _mm512_set1_epi32(kQuantExponentMask));
   const __m512i scale_bits =
-      _mm512_maskz_sub_epi32(has_codes, exponent, _mm512_set1_epi32(6 << 23));
+      _mm512_maskz_sub_epi32(has_codes, exponent, _mm512_set1_epi32(kQuantMostBits));
   alignas(64) float inverses[kRowsTogether];
-  _mm512_store_si512(inverses,
-                     _mm512_maskz_sub_epi32(has_codes, _mm512_set1_epi32(0x7F000000), scale_bits));
+  _mm512_store_si512(inverses, _mm512_maskz_sub_epi32(
+                                   has_codes, _mm512_set1_epi32(kQuantOneTwiceBits), scale_bits));
   const __m512 scale = _mm512_mask_blend_ps(is_bad, _mm512_castsi512_ps(scale_bits),
                                             _mm512_set1_ps(__builtin_nanf("")));
   _mm512_storeu_ps(cell.scales, scale);
