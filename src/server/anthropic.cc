@@ -37,7 +37,6 @@ Status SetSampling(const MessagesRequest& request, SamplingParams& sampling) {
 struct Messages {
   MessagesRequest request;
   ChatTask task;
-  bool is_stream = false;
 };
 
 // The names that a client of this dialect knows.
@@ -77,7 +76,6 @@ Status CheckMessages(ApiCall& call, Messages& messages) {
   common.constraint.response_format.value = std::move(chat.response_format);
   QUIRE_ASSIGN_OR_RETURN(const Delivery delivery,
                          ReadCommon(call, common, sampling, task.job.names));
-  messages.is_stream = delivery.is_stream;
   task.job.is_stream = delivery.is_stream;
   const ToolFields tools{chat.prompt.tools, chat.tool_choice, chat.is_parallel};
   QUIRE_ASSIGN_OR_RETURN(task.job.tools, PlanTools(call, tools, sampling, task.job.names));
@@ -107,7 +105,7 @@ Status HandleMessages(ApiCall call, Json body) {
   const std::shared_ptr<HttpReply> reply = call.reply;
   const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
   PromptRun::Start(place, id, std::move(inputs),
-                   MakeAnthropicListener(std::move(call), std::move(job), messages.is_stream));
+                   MakeAnthropicListener(std::move(call), std::move(job)));
   return {};
 }
 

@@ -75,15 +75,14 @@ void AppendBlock(std::string& out, const Block& block, bool is_whole) {
 
 class AnthropicListener : public ChatListener {
  public:
-  AnthropicListener(ApiCall call, ChatJob job, bool is_stream)
+  AnthropicListener(ApiCall call, ChatJob job)
       : ChatListener(call, std::move(job), 1),
         stream_(call.reply, call.warnings),
-        call_(std::move(call)),
-        is_stream_(is_stream) {}
+        call_(std::move(call)) {}
 
   void Finish() override {
     CloseBlock();
-    if (!is_stream_) return SendWhole();
+    if (!job().is_stream) return SendWhole();
     if (blocks_.empty()) {  // clients look at the first block
       OpenBlock({.kind = AnswerEventKind::kContent});
       CloseBlock();
@@ -107,7 +106,7 @@ class AnthropicListener : public ChatListener {
 
  protected:
   void HearPrompt(const RequestOutput& /*output*/) override {
-    if (!is_stream_) return;
+    if (!job().is_stream) return;
     BeginEvent("message_start");
     events_ += R"(,"message":)";
     AppendMessageHead(events_);
@@ -147,7 +146,7 @@ class AnthropicListener : public ChatListener {
       OpenBlock({.kind = event.kind});
     }
     blocks_.back().text += event.text;
-    if (!is_stream_) return;
+    if (!job().is_stream) return;
     BeginEvent("content_block_delta");
     switch (event.kind) {
       case AnswerEventKind::kReasoning:
@@ -168,7 +167,7 @@ class AnthropicListener : public ChatListener {
   void OpenBlock(Block block) {
     blocks_.push_back(std::move(block));
     is_open_ = true;
-    if (!is_stream_) return;
+    if (!job().is_stream) return;
     BeginEvent("content_block_start");
     events_ += R"(,"content_block":)";
     AppendBlock(events_, blocks_.back(), false);
@@ -179,7 +178,7 @@ class AnthropicListener : public ChatListener {
   void CloseBlock() {
     if (!is_open_) return;
     is_open_ = false;
-    if (!is_stream_) return;
+    if (!job().is_stream) return;
     BeginEvent("content_block_stop");
     AppendIndex();
     EndEvent();
@@ -219,7 +218,6 @@ class AnthropicListener : public ChatListener {
 
   SseStream stream_;
   ApiCall call_;
-  const bool is_stream_;
   std::string events_;  // not written yet
   std::vector<Block> blocks_;
   bool is_open_ = false;  // the last block still grows
@@ -228,8 +226,8 @@ class AnthropicListener : public ChatListener {
 
 }  // namespace
 
-std::unique_ptr<PromptListener> MakeAnthropicListener(ApiCall call, ChatJob job, bool is_stream) {
-  return std::make_unique<AnthropicListener>(std::move(call), std::move(job), is_stream);
+std::unique_ptr<PromptListener> MakeAnthropicListener(ApiCall call, ChatJob job) {
+  return std::make_unique<AnthropicListener>(std::move(call), std::move(job));
 }
 
 }  // namespace quire

@@ -8,6 +8,6 @@
 
 namespace quire {
 
-std::unique_ptr<PromptListener> MakeAnthropicListener(ApiCall call, ChatJob job, bool is_stream);
+std::unique_ptr<PromptListener> MakeAnthropicListener(ApiCall call, ChatJob job);
 
 }  // namespace quire

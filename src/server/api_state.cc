@@ -16,7 +16,6 @@ namespace quire {
 namespace {
 
 // What a socket's thread reads by itself; more of it would hold its other connections up.
-constexpr std::size_t kMaxInlineBytes = std::size_t{32} << 10;
 constexpr std::size_t kMaxNamesShown = 8;
 
 bool IsJson(std::string_view content_type) {
@@ -75,15 +74,18 @@ HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal) {
     }
     const std::size_t num_bytes = request->body.size();
     ApiCall call{state, std::move(request), reply, std::move(engine), {}};
-    RunSized(
-        state, num_bytes, reply,
-        [call = std::move(call), handler] { return RunJson(call, handler); }, refusal);
+    auto run = Answering(
+        reply, [call = std::move(call), handler] { return RunJson(call, handler); }, refusal);
+    if (num_bytes <= kMaxInlineBytes) return run();
+    if (!state.work->TryPost(std::move(run))) {
+      reply->Send(refusal(ResourceExhausted("too many long requests are waiting to be read")));
+    }
   };
 }
 
-void RunSized(ApiState& state, std::size_t num_bytes, const std::shared_ptr<HttpReply>& reply,
-              std::function<Status()> work, Refusal refusal) {
-  auto run = [reply, work = std::move(work), refusal] {
+std::function<void()> Answering(std::shared_ptr<HttpReply> reply, std::function<Status()> work,
+                                Refusal refusal) {
+  return [reply = std::move(reply), work = std::move(work), refusal] {
     Status status;
     try {
       status = work();
@@ -92,16 +94,16 @@ void RunSized(ApiState& state, std::size_t num_bytes, const std::shared_ptr<Http
     }
     if (!status.ok()) reply->Send(refusal(status));
   };
-  if (num_bytes <= kMaxInlineBytes) return run();
-  if (!state.work->TryPost(std::move(run))) {
-    reply->Send(refusal(ResourceExhausted("too many long requests are waiting to be read")));
-  }
+}
+
+HttpHeader WarningHeader(std::string_view text) {
+  return {.name = "Warning", .value = StrCat("299 quire \"", text, "\"")};
 }
 
 void Warn(ApiCall& call, const std::string& text) {
   QUIRE_LOG(kWarning) << Printable(call.request->path) << " " << call.request->request_id << ": "
                       << text;
-  call.warnings.push_back({.name = "Warning", .value = StrCat("299 quire \"", text, "\"")});
+  call.warnings.push_back(WarningHeader(text));
 }
 
 Status WarnOf(ApiCall& call, const FieldNotes& notes, const std::vector<std::string>& known) {

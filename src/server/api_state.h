@@ -59,15 +59,19 @@ using Refusal = HttpResponse (*)(const Status& error);
 // what is none.
 HttpHandler WithJson(ApiState& state, JsonHandler handler, Refusal refusal);
 
-// Runs work that is long for a thread that serves sockets, like reading a long text: on the pool
-// where `num_bytes` are many. The work's failure becomes the reply.
-void RunSized(ApiState& state, std::size_t num_bytes, const std::shared_ptr<HttpReply>& reply,
-              std::function<Status()> work, Refusal refusal);
+// What a thread that serves sockets reads or tokenizes by itself; more goes to a pool.
+inline constexpr std::size_t kMaxInlineBytes = std::size_t{32} << 10;
+
+// Runs `work`, whose failure becomes the reply, be it returned or thrown.
+std::function<void()> Answering(std::shared_ptr<HttpReply> reply, std::function<Status()> work,
+                                Refusal refusal);
 
 // Notes in the log and in call.warnings what a request says that has no effect; with strict_fields
 // refuses what is unknown or given twice. `known` are the request's fields.
 Status WarnOf(ApiCall& call, const FieldNotes& notes, const std::vector<std::string>& known);
-// Notes `text`, which is printable and has no quotes.
+// The header that tells a client `text`, which is printable and has no quotes.
+HttpHeader WarningHeader(std::string_view text);
+// Notes such a text.
 void Warn(ApiCall& call, const std::string& text);
 
 // kNotFound unless `model` is absent, empty or served.

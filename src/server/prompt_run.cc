@@ -98,7 +98,7 @@ void PromptRun::Hear(std::size_t index, RequestOutput output) {
     }
     if (!output.warning.empty() && !has_warned_ && reply_ != nullptr) {
       has_warned_ = true;
-      reply_->AddHeader({.name = "Warning", .value = StrCat("299 quire \"", output.warning, "\"")});
+      reply_->AddHeader(WarningHeader(output.warning));
     }
     if (!listener_->Hear(index, std::move(output))) {
       is_over_ = true;

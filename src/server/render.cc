@@ -12,9 +12,6 @@
 namespace quire {
 namespace {
 
-// What a socket's thread tokenizes by itself.
-constexpr std::size_t kMaxInlineBytes = std::size_t{32} << 10;
-
 void AppendSampling(std::string& out, const SamplingParams& sampling) {
   out += R"("sampling_params":{"n":)";
   AppendInt(out, sampling.n);
@@ -38,12 +35,10 @@ Status RunTokenizing(ApiCall call, std::size_t num_bytes, std::function<Status(A
   call.reply->OnClientGone([is_gone] { is_gone->store(true, std::memory_order_relaxed); });
   WorkPool& pool = *call.state.tokenizing;
   const auto shared = std::make_shared<ApiCall>(std::move(call));
-  const auto run = [shared, is_gone, work = std::move(work), refusal] {
-    if (is_gone->load(std::memory_order_relaxed)) return;
-    const Status status = work(*shared);
-    if (!status.ok()) shared->reply->Send(refusal(status));
+  const auto run = [shared, is_gone, work = std::move(work)] {
+    return is_gone->load(std::memory_order_relaxed) ? Status() : work(*shared);
   };
-  if (pool.TryPost(run)) return {};
+  if (pool.TryPost(Answering(shared->reply, run, refusal))) return {};
   return ResourceExhausted("too many long texts are waiting to be tokenized");
 }
 

@@ -117,13 +117,13 @@ class ResponseListener : public ChatListener {
     }
     std::string body = Object();
     Store(body);  // first, so that who hears of it finds it
-    if (shape_.is_stream) {
+    if (job().is_stream) {
       BeginEvent("response.completed");
       events_ += R"(,"response":)" + body;
       EndEvent();
       EndStream();
     }
-    if (!shape_.is_stream && !shape_.is_background) SendJson(call_, std::move(body));
+    if (!job().is_stream && !shape_.is_background) SendJson(call_, std::move(body));
   }
 
   void Refuse(const Status& error) override {
@@ -133,7 +133,7 @@ class ResponseListener : public ChatListener {
       error_ = StrCat(R"({"code":"server_error","message":)", Json(error.message()).Dump(), "}");
       const std::string body = Object();
       Store(body);
-      if (!shape_.is_stream) return;
+      if (!job().is_stream) return;
       BeginEvent("response.failed");
       events_ += R"(,"response":)" + body;
       EndEvent();
@@ -156,7 +156,7 @@ class ResponseListener : public ChatListener {
 
  protected:
   void HearPrompt(const RequestOutput& /*output*/) override {
-    if (!shape_.is_stream) return;
+    if (!job().is_stream) return;
     for (const char* name : {"response.created", "response.in_progress"}) {
       BeginEvent(name);
       events_ += R"(,"response":)" + ResponseBody(shape_, job().head, "in_progress");
@@ -217,7 +217,7 @@ class ResponseListener : public ChatListener {
     const char* prefix = kind == ItemKind::kReasoning ? "rs_" : "msg_";
     items_.push_back({.kind = kind, .id = prefix + FreshId(), .has_logprobs = shape_.has_logprobs});
     AnnounceItem();
-    if (!shape_.is_stream) return;
+    if (!job().is_stream) return;
     BeginItemEvent("response.content_part.added");
     events_ += R"(,"content_index":0,"part":)";
     AppendPart(events_, items_.back());
@@ -235,7 +235,7 @@ class ResponseListener : public ChatListener {
 
   void AnnounceItem() {
     is_open_ = true;
-    if (!shape_.is_stream) return;
+    if (!job().is_stream) return;
     BeginEvent("response.output_item.added");
     AppendIndex();
     events_ += R"(,"item":)";
@@ -252,7 +252,7 @@ class ResponseListener : public ChatListener {
       if (!item.logprobs.empty()) item.logprobs += ',';
       item.logprobs += logprobs;
     }
-    if (!shape_.is_stream) return;
+    if (!job().is_stream) return;
     BeginItemEvent(event);
     if (item.kind != ItemKind::kCall) events_ += R"(,"content_index":0)";
     if (item.kind == ItemKind::kMessage) events_ += R"(,"logprobs":[)" + logprobs + "]";
@@ -265,7 +265,7 @@ class ResponseListener : public ChatListener {
     if (!is_open_) return;
     is_open_ = false;
     const Item& item = items_.back();
-    if (!shape_.is_stream) return;
+    if (!job().is_stream) return;
     switch (item.kind) {
       case ItemKind::kReasoning:
         EndText("response.reasoning_text.done", "text");

@@ -17,7 +17,6 @@ namespace quire {
 struct ResponseShape {
   std::string id;
   std::string echoed;  // the object's members that only repeat the request, with a comma in front
-  bool is_stream = false;
   bool is_background = false;
   bool is_stored = true;
   bool has_logprobs = false;

@@ -168,7 +168,6 @@ Status CheckResponse(ApiCall& call, Response& response) {
   QUIRE_RETURN_IF_ERROR(Translate(request, response.shape.has_logprobs));
   QUIRE_ASSIGN_OR_RETURN(const Delivery delivery,
                          ReadCommon(call, request.common, request.sampling, names));
-  response.shape.is_stream = delivery.is_stream;
   response.task.job.api = "responses";
   response.task.job.is_stream = delivery.is_stream;
   QUIRE_RETURN_IF_ERROR(ReadInput(call, response));
@@ -195,9 +194,9 @@ Status ReadResponse(ApiCall& call, Json& body, Response& response) {
 }
 
 // Puts one that runs in the background into the store, and answers the client for now.
-void BeginInBackground(ApiCall& call, const ReplyHead& head, ResponseShape& shape) {
-  std::string first = ResponseBody(shape, head, "in_progress");
-  if (shape.is_stream) {
+void BeginInBackground(ApiCall& call, const ChatJob& job, ResponseShape& shape) {
+  std::string first = ResponseBody(shape, job.head, "in_progress");
+  if (job.is_stream) {
     shape.events = std::make_shared<ResponseEvents>();
     const Status status = shape.events->Read(call.reply, call.warnings, -1);
     QUIRE_CHECK(status.ok()) << status.message();  // nothing has come yet
@@ -205,7 +204,7 @@ void BeginInBackground(ApiCall& call, const ReplyHead& head, ResponseShape& shap
   call.state.responses->Put(
       shape.id,
       {.body = first, .messages = {}, .events = shape.events, .run = {}, .is_running = true});
-  if (!shape.is_stream) SendJson(call, std::move(first));
+  if (!job.is_stream) SendJson(call, std::move(first));
 }
 
 void SendStored(HttpReply& reply, std::string body) {
@@ -264,7 +263,7 @@ Status HandleResponse(ApiCall call, Json body) {
   const PromptPlace place{call.engine, &call.state.live_ids, is_background ? nullptr : reply.get()};
   ApiState& state = call.state;
   const std::string id = shape.id;
-  if (is_background) BeginInBackground(call, job.head, shape);
+  if (is_background) BeginInBackground(call, job, shape);
   const auto run =
       PromptRun::Start(place, id, std::move(inputs),
                        MakeResponseListener(std::move(call), std::move(job), std::move(shape)));

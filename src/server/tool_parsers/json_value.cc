@@ -4,6 +4,26 @@
 
 namespace quire {
 
+void AppendEscaped(std::string& out, char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  if (c == '"' || c == '\\') {
+    out += '\\';
+    out += c;
+  } else if (c == '\n') {
+    out += "\\n";
+  } else if (c == '\t') {
+    out += "\\t";
+  } else if (c == '\r') {
+    out += "\\r";
+  } else if (byte < 0x20) {
+    out += "\\u00";
+    out += "0123456789abcdef"[byte >> 4];
+    out += "0123456789abcdef"[byte & 15];
+  } else {
+    out += c;
+  }
+}
+
 void JsonValueReader::Reset() {
   kind_ = Kind::kNone;
   closers_.clear();

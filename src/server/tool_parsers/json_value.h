@@ -1,4 +1,4 @@
-// Finds where one JSON value ends, a byte at a time.
+// JSON a byte at a time: where a value ends, how a byte of a string is written.
 #pragma once
 
 #include <string>
@@ -8,6 +8,9 @@ namespace quire {
 
 // White space of JSON; also what may stand around a call.
 inline bool IsJsonSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+// Appends a byte of a JSON string as it is written there.
+void AppendEscaped(std::string& out, char c);
 
 enum class ReadState {
   kMore,        // the byte belongs to what is read, which goes on

@@ -19,26 +19,6 @@ bool IsWordByte(char c) {
          c == '-' || c == '.';
 }
 
-void AppendEscaped(std::string& out, char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  if (c == '"' || c == '\\') {
-    out += '\\';
-    out += c;
-  } else if (c == '\n') {
-    out += "\\n";
-  } else if (c == '\t') {
-    out += "\\t";
-  } else if (c == '\r') {
-    out += "\\r";
-  } else if (byte < 0x20) {
-    out += "\\u00";
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 15];
-  } else {
-    out += c;
-  }
-}
-
 // Half of a surrogate pair stays an escape: JSON joins the halves as Python does not.
 void AppendCodePoint(std::string& out, std::uint32_t code_point) {
   if (code_point < 0x80) return AppendEscaped(out, static_cast<char>(code_point));

@@ -30,31 +30,9 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// A byte of a string as JSON has it.
-std::string Escaped(char c) {
-  switch (c) {
-    case '"':
-      return "\\\"";
-    case '\\':
-      return "\\\\";
-    case '\n':
-      return "\\n";
-    case '\r':
-      return "\\r";
-    case '\t':
-      return "\\t";
-    default:
-      break;
-  }
-  const auto byte = static_cast<unsigned char>(c);
-  if (byte >= 0x20) return {c};
-  constexpr std::string_view kHex = "0123456789abcdef";
-  return std::string("\\u00") + kHex[byte >> 4] + kHex[byte & 15];
-}
-
 std::string Quoted(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) out += Escaped(c);
+  for (const char c : text) AppendEscaped(out, c);
   return out + "\"";
 }
 
@@ -276,7 +254,9 @@ void XmlCallParser::PutValueByte(char c) {
   if (style_.is_in_lines && is_first && c == '\n') return;
   const auto write = [this](char byte) {
     if (type_ == ParameterType::kString) {
-      writer_.Arguments(Escaped(byte));
+      std::string escaped;
+      AppendEscaped(escaped, byte);
+      writer_.Arguments(escaped);
     } else {
       value_ += byte;
     }
