@@ -91,6 +91,7 @@ struct AsyncEngine::State {
   void RunInput(MessageQueue<SubmittedPrompt>& prompts);
   Result<bool> Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
   void HandOn(PreparedPrompt& prepared);
+  void Defer(PreparedPrompt& prepared);  // until its grammar is compiled
   // Threads for grammars, so that a slow one holds up no prompt without.
   void RunCompiler();
   Status Compile(PreparedPrompt& prepared) const;
@@ -175,15 +176,21 @@ void AsyncEngine::State::RunInput(MessageQueue<SubmittedPrompt>& prompts) {
                 std::move(prompt->sink));
     } else if (!*lacks_grammar) {
       HandOn(prepared);
-    } else if (const auto count = static_cast<int>(prepared.requests.size());
-               metrics->NoteDeferred(count), !compiling.TryPush(prepared)) {
-      metrics->NoteDeferred(-count);
-      EndPrompt(LastOutput(prepared.record->request_id(),
-                           ResourceExhausted("too many grammars are waiting to be compiled; try "
-                                             "again later")),
-                std::move(prepared.sink));
+    } else {
+      Defer(prepared);
     }
   }
+}
+
+void AsyncEngine::State::Defer(PreparedPrompt& prepared) {
+  const auto count = static_cast<int>(prepared.requests.size());
+  metrics->NoteDeferred(count);  // before a compiler can take it and note its end
+  if (compiling.TryPush(prepared)) return;
+  metrics->NoteDeferred(-count);
+  EndPrompt(LastOutput(prepared.record->request_id(),
+                       ResourceExhausted("too many grammars are waiting to be compiled; try again "
+                                         "later")),
+            std::move(prepared.sink));
 }
 
 void AsyncEngine::State::HandOn(PreparedPrompt& prepared) {

@@ -27,7 +27,6 @@ class TokenTexts {
              std::function<std::string(TokenId)> text_of)
       : vocab_size_(vocab_size), end_ids_(std::move(end_ids)), text_of_(std::move(text_of)) {}
 
-  std::int64_t vocab_size() const { return vocab_size_; }
   const std::vector<TokenId>& end_ids() const { return end_ids_; }
   std::string TextOf(TokenId token) const { return text_of_ ? text_of_(token) : std::string(); }
 

@@ -176,10 +176,10 @@ Status InputProcessor::TooLong(const std::string& num_tokens) const {
 void InputProcessor::AddConstraintDefaults(SamplingParams& sampling) const {
   if (sampling.structured_outputs == nullptr) return;
   const StructuredOptions& options = options_.structured;
+  if (!options.disable_any_whitespace() && !options.disable_additional_properties()) return;
   auto params = *sampling.structured_outputs;
   params.disable_any_whitespace |= options.disable_any_whitespace();
   params.disable_additional_properties |= options.disable_additional_properties();
-  if (params == *sampling.structured_outputs) return;
   sampling.structured_outputs = std::make_shared<const StructuredOutputParams>(std::move(params));
 }
 

@@ -46,7 +46,6 @@ class WorkBudget {
   // Counts from the first Check, or from the first few hundred allocations: short work is free.
   std::chrono::nanoseconds time_used() const;
   std::int64_t num_bytes() const { return num_bytes_; }
-  std::int64_t num_allocations() const { return num_allocations_; }
 
  private:
   void LookAtClock();
