@@ -61,15 +61,6 @@ std::vector<PromptInput> ConstrainedPrompts(int count) {
   return prompts;
 }
 
-void ExpectSame(const std::vector<Answer>& expected, const std::vector<Answer>& answers,
-                const std::string& how) {
-  ASSERT_EQ(expected.size(), answers.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(expected[i].error, "");
-    EXPECT_EQ(expected[i], answers[i]) << "prompt " << i << " " << how;
-  }
-}
-
 TEST(ConstrainedInvariance, HoldsForEveryCutOfThePromptAndAnyCompany) {
   const auto prompts = ConstrainedPrompts(15);
   EngineConfig config = InvarianceConfig(TinyModel());

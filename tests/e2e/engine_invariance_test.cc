@@ -25,15 +25,6 @@ std::string TinyModel(int window = 0) {
   return folder;
 }
 
-void ExpectSame(const std::vector<Answer>& expected, const std::vector<Answer>& answers,
-                const std::string& how) {
-  ASSERT_EQ(expected.size(), answers.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(expected[i].error, "");
-    EXPECT_EQ(expected[i], answers[i]) << "prompt " << i << " " << how;
-  }
-}
-
 class Invariance : public testing::TestWithParam<int> {
  protected:
   std::string model_ = TinyModel(GetParam());

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include <gtest/gtest.h>
+
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/strings.h"
@@ -155,6 +157,15 @@ std::vector<Answer> RunTogether(Llm& llm, const std::vector<PromptInput>& prompt
     }
   }
   return answers;
+}
+
+void ExpectSame(const std::vector<Answer>& expected, const std::vector<Answer>& answers,
+                const std::string& how) {
+  ASSERT_EQ(expected.size(), answers.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(expected[i].error, "");
+    EXPECT_EQ(expected[i], answers[i]) << "prompt " << i << " " << how;
+  }
 }
 
 }  // namespace quire

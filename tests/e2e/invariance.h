@@ -38,6 +38,10 @@ std::vector<Answer> RunAlone(const EngineConfig& config, const std::vector<Promp
 std::vector<Answer> RunTogether(Llm& llm, const std::vector<PromptInput>& prompts,
                                 std::uint64_t shuffle_seed);
 
+// Fails the test at each answer that has an error or differs; `how` tells what was run.
+void ExpectSame(const std::vector<Answer>& expected, const std::vector<Answer>& answers,
+                const std::string& how);
+
 std::unique_ptr<Llm> OpenLlm(const EngineConfig& config);
 
 }  // namespace quire
