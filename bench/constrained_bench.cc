@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "base/test_data.h"
 #include "engine/llm.h"
 #include "exec/null_executor.h"
+#include "model/locate.h"
 
 namespace quire {
 namespace {
@@ -31,7 +31,7 @@ struct Options {
   int num_requests = 64;
   int num_tokens = 64;
   int num_rounds = 5;
-  std::string model;
+  std::string model;  // empty: the default model
 };
 
 // A schema of which many tokens are possible nearly everywhere, and the answer is long.
@@ -122,12 +122,15 @@ int RunNull(const Options& options) {
 }
 
 int RunModel(const Options& options) {
-  if (!std::filesystem::exists(options.model)) {
-    std::printf("no model: %s\n", options.model.c_str());
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread
+  const char* home = std::getenv("HOME");
+  const auto model = LocateModel(options.model, {.home = home == nullptr ? "" : home});
+  if (!model.ok()) {
+    std::printf("no model: %s\n", model.status().message().c_str());
     return 0;
   }
   EngineConfig config;
-  config.model.model = options.model;
+  config.model.model = *model;
   config.model.generation_config = "vllm";
   config.model.max_model_len = "1024";
   config.scheduler.max_num_seqs = options.num_requests;
@@ -140,14 +143,8 @@ int RunModel(const Options& options) {
   return 0;
 }
 
-std::string DefaultModel() {
-  const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): the only thread
-  return StrCat(home == nullptr ? "" : home,
-                "/.cache/quire/models/SmolLM2-135M-Instruct.Q4_1.gguf");
-}
-
 int Run(int argc, char** argv) {
-  Options options{.model = DefaultModel()};
+  Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view name = argv[i];
     const std::string_view value = argv[i + 1];

@@ -16,25 +16,14 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import tarfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-CACHE = pathlib.Path(os.environ.get("QUIRE_CACHE") or pathlib.Path.home() / ".cache" / "quire")
-LLAMA = "llama-cpp-python==0.3.36"
+from peer_packages import DEFAULT_MODEL, ROOT, build_llama, peer_folder, run
+
 OPENVINO = "openvino-genai==2026.4.1.0"
-DEFAULT_MODEL = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 PREFILL, DECODE = 512, 128
 BATCHES = (16, 64)
 BATCH_IN, BATCH_OUT = 16, 64
-
-
-def run(command, **options):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
-                          check=False, **options)
-    if done.returncode != 0:
-        sys.exit(f"{command[0]} failed: {done.stderr.strip()[-2000:]}")
-    return done.stdout
 
 
 class Quire:
@@ -71,26 +60,10 @@ class Llama:
 
     def __init__(self, options):
         self.options = options
-        self.folder = CACHE / "peers" / LLAMA.replace("==", "-")
-        self.build = self.folder / "build"
-        if not (self.build / "bin" / "llama-batched-bench").is_file():
-            self.make()
-
-    def make(self):
-        print(f"building {LLAMA}", file=sys.stderr)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        run([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:",
-             "--no-build-isolation", "--dest", self.folder, LLAMA])
-        package = next(self.folder.glob("*.tar.gz"))
-        with tarfile.open(package) as archive:
-            archive.extractall(self.folder, filter="data")
-        source = next(self.folder.glob("*/vendor/llama.cpp"))
-        run(["cmake", "-G", "Ninja", "-S", source, "-B", self.build, "-DCMAKE_BUILD_TYPE=Release",
-             "-DGGML_NATIVE=ON", "-DLLAMA_CURL=OFF", "-DLLAMA_BUILD_TESTS=OFF"])
-        run(["cmake", "--build", self.build, "--target", "llama-bench", "llama-batched-bench"])
+        self.programs = build_llama("build", ["llama-bench", "llama-batched-bench"])
 
     def bench(self, prompt, generate):
-        out = run([self.build / "bin" / "llama-bench", "-m", self.options.model, "-t",
+        out = run([self.programs / "llama-bench", "-m", self.options.model, "-t",
                    self.options.threads, "-p", prompt, "-n", generate, "-r", 2, "-o", "json"])
         return json.loads(out)[0]["avg_ts"]
 
@@ -102,7 +75,7 @@ class Llama:
 
     def batch(self, size):
         context = size * (BATCH_IN + BATCH_OUT)
-        out = run([self.build / "bin" / "llama-batched-bench", "-m", self.options.model, "-t",
+        out = run([self.programs / "llama-batched-bench", "-m", self.options.model, "-t",
                    self.options.threads, "-c", context, "-npp", BATCH_IN, "-ntg", BATCH_OUT,
                    "-npl", size, "--output-format", "jsonl"])
         return json.loads(out.strip().splitlines()[-1])["speed_tg"]
@@ -141,7 +114,7 @@ class OpenVino:
     name = "OpenVINO GenAI"
 
     def __init__(self, options):
-        folder = CACHE / "peers" / OPENVINO.replace("==", "-")
+        folder = peer_folder(OPENVINO)
         python = folder / "bin" / "python"
         if not python.is_file():
             print(f"installing {OPENVINO}", file=sys.stderr)

@@ -19,15 +19,12 @@ import socket
 import statistics
 import subprocess
 import sys
-import tarfile
 import time
 import urllib.error
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-CACHE = pathlib.Path(os.environ.get("QUIRE_CACHE") or pathlib.Path.home() / ".cache" / "quire")
-LLAMA = "llama-cpp-python==0.3.36"
-DEFAULT_MODEL = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+from peer_packages import CACHE, DEFAULT_MODEL, ROOT, build_llama, run
+
 CONTEXT = 512  # of one request
 
 ROWS = (("one token", "answers_per_s", "answers of one token a second", 1),
@@ -41,33 +38,9 @@ ROWS = (("one token", "answers_per_s", "answers of one token a second", 1),
         ("idle", "kb_each", "of that a connection, kB", 1))
 
 
-def run(command, **options):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
-                          check=False, **options)
-    if done.returncode != 0:
-        sys.exit(f"{command[0]} failed: {done.stderr.strip()[-2000:]}")
-    return done.stdout
-
-
 def built_llama_server():
-    folder = CACHE / "peers" / LLAMA.replace("==", "-")
-    build = folder / "build-server"
-    binary = build / "bin" / "llama-server"
-    if binary.is_file():
-        return binary
-    print(f"building llama-server of {LLAMA}", file=sys.stderr)
-    folder.mkdir(parents=True, exist_ok=True)
-    if not list(folder.glob("*/vendor/llama.cpp")):
-        run([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:",
-             "--no-build-isolation", "--dest", folder, LLAMA])
-        with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-            archive.extractall(folder, filter="data")
-    source = next(folder.glob("*/vendor/llama.cpp"))
-    run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
-         "-DGGML_NATIVE=ON", "-DLLAMA_CURL=OFF", "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_UI=OFF",
-         "-DLLAMA_BUILD_SERVER=ON"])
-    run(["cmake", "--build", build, "--target", "llama-server"])
-    return binary
+    flags = ("-DLLAMA_BUILD_UI=OFF", "-DLLAMA_BUILD_SERVER=ON")
+    return build_llama("build-server", ["llama-server"], *flags) / "llama-server"
 
 
 def free_port():
