@@ -17,6 +17,7 @@
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
+#include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
 namespace {
@@ -120,41 +121,6 @@ QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, st
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
 
-// A tile's blocks in order.
-template <typename Codec>
-class TileReader {
- public:
-  TileReader(const MatmulQuantArgs& args, std::int64_t tile)
-      : block_(reinterpret_cast<const std::uint8_t*>(args.tiles) +
-               tile * (args.blocks / Codec::kBlocksEach) * kBlockBytes) {}
-
-  QUIRE_INLINE void Load(std::int64_t block, Weights& out) const {
-    const std::uint8_t* scales = block_ + block / Codec::kBlocksEach * kBlockBytes;
-    const int k = static_cast<int>(block % Codec::kBlocksEach);
-    Codec::Load(scales + kScaleBytes + k * kCodeBytes, scales, k, out);
-  }
-
-  // Asks for a block, which may be one of the tiles behind: tiles follow one another. Behind the
-  // last tile nothing is read.
-  QUIRE_INLINE void Prefetch(std::int64_t block) const {
-    const std::uint8_t* scales = block_ + block / Codec::kBlocksEach * kBlockBytes;
-    const std::int64_t k = block % Codec::kBlocksEach;
-    const std::int64_t begin = k == 0 ? 0 : kScaleBytes + k * kCodeBytes;
-    const std::int64_t end = kScaleBytes + (k + 1) * kCodeBytes;
-    for (std::int64_t i = begin; i < end; i += kCacheLine) {
-      _mm_prefetch(reinterpret_cast<const char*>(scales + i), _MM_HINT_T1);
-    }
-  }
-
- private:
-  static constexpr std::int64_t kCacheLine = 64;
-  static constexpr std::int64_t kScaleBytes = Codec::kFormat.scale_bytes * kTile;
-  static constexpr std::int64_t kCodeBytes = Codec::kFormat.code_bytes * kTile;
-  static constexpr std::int64_t kBlockBytes = kScaleBytes + Codec::kBlocksEach * kCodeBytes;
-
-  const std::uint8_t* block_;
-};
-
 bool GoesPastCaches(const MatmulQuantArgs& args) {
   return args.out_stride >= kFarApart && args.out_stride % kTile == 0 &&
          args.outputs % kTile == 0 && reinterpret_cast<std::uintptr_t>(args.out) % 64 == 0 &&
@@ -185,7 +151,7 @@ QUIRE_INLINE void StoreAll(const MatmulQuantArgs& args, std::int64_t tile, std::
 // All of args.rows, which are kRows.
 template <typename Codec, int kRows>
 void MultiplyFew(const MatmulQuantArgs& args, std::int64_t tile) {
-  const TileReader<Codec> reader(args, tile);
+  const TileReader<Codec, kTile> reader(args, tile);
   Sums<1, kRows> sums = {};
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
@@ -213,7 +179,7 @@ QUIRE_INLINE void PrefetchTiles(const MatmulQuantArgs& args, std::int64_t tile,
     tile += kTiles;
     block -= args.blocks;
   }
-  for (int t = 0; t < kTiles; ++t) TileReader<Codec>(args, tile + t).Prefetch(block);
+  for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Prefetch(block);
 }
 
 template <int kTiles>
@@ -234,7 +200,7 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights[kTiles];
 #pragma GCC unroll 2
-    for (int t = 0; t < kTiles; ++t) TileReader<Codec>(args, tile + t).Load(b, weights[t]);
+    for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Load(b, weights[t]);
     PrefetchTiles<Codec, kTiles>(args, tile, b + kAheadOfMany);
     std::int64_t r = 0;
     for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
