@@ -17,6 +17,7 @@ constexpr std::int64_t kTasksPerThread = 8;
 constexpr std::int64_t kExpandOutputs = 16;  // rows of weights dequantized at once
 // Blocks of 32 values that one task quantizes, at least: below that, waking a thread costs more.
 constexpr std::int64_t kQuantizeBlocks = 128;
+constexpr std::int64_t kRoundValues = 16384;  // that one task rounds to bf16
 
 // Smallest number of outputs that a task may take.
 std::int64_t GrainOf(const Packed& weight) {
@@ -49,6 +50,8 @@ class Product {
   }
   void RunTask(std::int64_t task, int thread_idx) const;
   void RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
+  void RoundRows() const;
+  void RunBf16(const LinearJob& job, std::int64_t begin, std::int64_t end) const;
   void RunFloat(const LinearJob& job, std::int64_t begin, std::int64_t end,
                 const std::byte* weights) const;
   void RunExpand(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
@@ -59,12 +62,14 @@ class Product {
   std::int64_t depth_;
   std::span<const LinearJob> jobs_;
   bool has_quant_ = false;
+  bool has_bf16_ = false;
   bool has_expand_ = false;
   std::int64_t grains_per_task_ = 1;
   std::int64_t num_tasks_ = 0;
   std::byte* panels_ = nullptr;
   std::optional<OwnPanels> own_panels_;  // where all rows fit one
   float* expanded_ = nullptr;            // [num_threads, kExpandOutputs, depth]
+  std::uint16_t* rounded_ = nullptr;     // [rows, depth] bf16
 };
 
 Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs)
@@ -72,6 +77,7 @@ Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> j
   for (const LinearJob& job : jobs_) {
     const Packed& weight = job.weight->packed();
     has_quant_ |= weight.path == Packed::Path::kQuant;
+    has_bf16_ |= weight.path == Packed::Path::kBf16;
     has_expand_ |= weight.path == Packed::Path::kExpand;
   }
   CutTasks();
@@ -99,9 +105,11 @@ void Product::TakeScratch() {
     panel_bytes = CeilDiv(rows_, kernels::kPanelRows) * PanelBytes(kernels::kPanelRows, depth_);
   }
   const std::int64_t expanded = has_expand_ ? num_threads * kExpandOutputs * depth_ : 0;
-  if (panel_bytes + expanded == 0) return;
-  panels_ = ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4));
+  const std::int64_t rounded = has_bf16_ ? rows_ * depth_ : 0;
+  if (panel_bytes + expanded + rounded == 0) return;
+  panels_ = ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4 + rounded * 2));
   expanded_ = reinterpret_cast<float*>(panels_ + panel_bytes);
+  rounded_ = reinterpret_cast<std::uint16_t*>(expanded_ + expanded);
   if (has_quant_ && rows_ <= kernels::kPanelRows) {
     own_panels_.emplace(ctx_, x_, rows_, depth_, panels_);
   }
@@ -149,6 +157,36 @@ void Product::RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t en
   }
 }
 
+// To bf16, by the calling thread alone where waking others would take longer.
+void Product::RoundRows() const {
+  const std::int64_t values = rows_ * depth_;
+  const std::int64_t tasks = CeilDiv(values, kRoundValues);
+  const auto round = [&](std::int64_t task, int) {
+    const std::int64_t begin = task * kRoundValues;
+    ctx_.table->bf16.round(x_ + begin, std::min(kRoundValues, values - begin), rounded_ + begin);
+  };
+  if (tasks > 1) {
+    ctx_.pool->ForEach(tasks, round);
+  } else {
+    round(0, 0);
+  }
+}
+
+void Product::RunBf16(const LinearJob& job, std::int64_t begin, std::int64_t end) const {
+  const Packed& weight = job.weight->packed();
+  for (std::int64_t r = 0; r < rows_; r += kernels::kPanelRows) {
+    weight.matmul_bf16({.x = rounded_ + r * depth_,
+                        .rows = std::min<std::int64_t>(kernels::kPanelRows, rows_ - r),
+                        .weights = weight.data + begin * weight.row_bytes(),
+                        .outputs = end - begin,
+                        .depth = depth_,
+                        .out = job.out.f32() + r * weight.out_features + begin,
+                        .out_stride = weight.out_features,
+                        .bias = job.bias.empty() ? nullptr : job.bias.f32() + begin,
+                        .accumulate = job.accumulate});
+  }
+}
+
 // Outputs [begin, end), whose rows of weights start at `weights`.
 void Product::RunFloat(const LinearJob& job, std::int64_t begin, std::int64_t end,
                        const std::byte* weights) const {
@@ -188,6 +226,8 @@ void Product::RunTask(std::int64_t task, int thread_idx) const {
   switch (weight.path) {
     case Packed::Path::kQuant:
       return RunQuant(*job, begin, end, thread_idx);
+    case Packed::Path::kBf16:
+      return RunBf16(*job, begin, end);
     case Packed::Path::kFloat:
       return RunFloat(*job, begin, end, weight.data + begin * weight.row_bytes());
     case Packed::Path::kExpand:
@@ -197,6 +237,7 @@ void Product::RunTask(std::int64_t task, int thread_idx) const {
 
 void Product::Run() {
   if (has_quant_ && !own_panels_) Quantize();
+  if (has_bf16_) RoundRows();
   ctx_.pool->ForEach(num_tasks_,
                      [&](std::int64_t task, int thread_idx) { RunTask(task, thread_idx); });
 }
