@@ -57,16 +57,16 @@ void Matmul(benchmark::State& state, MatmulShape shape) {
 }
 
 // One request of `rows` last positions of a context, heads as in SmolLM2-135M.
-void Attention(benchmark::State& state) {
+void Attention(benchmark::State& state, DType type) {
   ops::TestContext test(0);
   const auto rows = static_cast<std::int32_t>(state.range(0));
   const auto context = static_cast<std::int32_t>(state.range(1));
   constexpr std::int64_t kHeads = 9, kKvHeads = 3, kHeadDim = 64, kBlockSize = 16;
   const std::int64_t blocks = (context + kBlockSize - 1) / kBlockSize;
   const Shape shape = {blocks, kKvHeads, kBlockSize, kHeadDim};
-  Buffer k = *Buffer::Allocate(*BytesOf(DType::kBF16, shape.num_values()));
-  Buffer v = *Buffer::Allocate(*BytesOf(DType::kBF16, shape.num_values()));
-  const ops::KvPages pages = {{k.data(), DType::kBF16, shape}, {v.data(), DType::kBF16, shape}};
+  Buffer k = *Buffer::Allocate(ops::KvPageBytes(type, shape));
+  Buffer v = *Buffer::Allocate(ops::KvPageBytes(type, shape));
+  const ops::KvPages pages = {{k.data(), type, shape}, {v.data(), type, shape}};
   std::vector<std::int32_t> table;
   for (std::int64_t b = 0; b < blocks; ++b) {
     table.push_back(static_cast<std::int32_t>(blocks - 1 - b));
@@ -140,11 +140,14 @@ void Register() {
         ->Arg(512)
         ->UseRealTime();
   }
-  benchmark::RegisterBenchmark("Attention", Attention)
-      ->ArgNames({"rows", "context"})
-      ->ArgsProduct({{1}, {128, 1024, 4096}})
-      ->Args({512, 512})
-      ->UseRealTime();
+  for (const DType type : {DType::kBF16, DType::kI8}) {
+    const std::string name = StrCat("Attention/", ToString(type));
+    benchmark::RegisterBenchmark(name.c_str(), [type](benchmark::State& s) { Attention(s, type); })
+        ->ArgNames({"rows", "context"})
+        ->ArgsProduct({{1}, {128, 1024, 4096}})
+        ->Args({512, 512})
+        ->UseRealTime();
+  }
 }
 
 }  // namespace

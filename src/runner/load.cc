@@ -26,6 +26,7 @@ std::optional<std::string_view> WishedIsa() {
 
 std::string KvDtypeName(DType dtype) {
   if (dtype == DType::kF32) return "float32";
+  if (dtype == DType::kI8) return "int8_per_token_head";
   return dtype == DType::kF16 ? "float16" : "bfloat16";
 }
 
@@ -101,7 +102,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   state->facts = CollectFacts(config, *checkpoint, *state->model);
   state->kv_dtype = KvCacheElementType(config);
   state->facts.kv_dtype = KvDtypeName(state->kv_dtype);
-  state->facts.kv_element_bytes = state->kv_dtype == DType::kF32 ? 4 : 2;
+  state->facts.kv_element = KvElementOf(state->kv_dtype);
   state->facts.num_threads = state->pool->num_threads();
   state->facts.isa = std::string(kernels::ToString(isa));
   state->sampler = std::make_unique<Sampler>(static_cast<std::int32_t>(state->facts.vocab_size),
