@@ -161,10 +161,10 @@ Status PackedFile::Read(ThreadPool& pool, std::span<std::byte> out) const {
     const auto chunk = static_cast<std::size_t>(idx);
     const std::size_t begin = chunk * kChunkBytes;
     const auto bytes = out.subspan(begin, std::min(kChunkBytes, out.size() - begin));
-    const bool is_good = damaged.load(std::memory_order_relaxed) == kNone &&
-                         ReadAt(file_.get(), bytes, start + begin) &&
-                         ChecksumOf(bytes) == checksums_[chunk];
-    if (!is_good) damaged.store(begin, std::memory_order_relaxed);
+    if (damaged.load(std::memory_order_relaxed) != kNone) return;
+    if (!ReadAt(file_.get(), bytes, start + begin) || ChecksumOf(bytes) != checksums_[chunk]) {
+      damaged.store(begin, std::memory_order_relaxed);
+    }
   });
   if (damaged == kNone) return {};
   return DataLoss(StrCat(path_, ": is damaged or cannot be read at byte ", start + damaged));
