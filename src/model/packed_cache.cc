@@ -217,8 +217,9 @@ void WriteAndTell(const PackedCacheOptions& options, const std::string& path,
 
 }  // namespace
 
-BackgroundWrite::BackgroundWrite(const PackedCacheOptions& options, std::string path,
-                                 const PackedOrigin& origin, std::shared_ptr<const Buffer> memory) {
+BackgroundWrite::BackgroundWrite(const PackedCacheOptions& options, const std::string& path,
+                                 const PackedOrigin& origin,
+                                 const std::shared_ptr<const Buffer>& memory) {
   std::promise<void> promise;
   done_ = promise.get_future();
   sigset_t before;

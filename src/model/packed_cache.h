@@ -46,8 +46,8 @@ struct PackedImage {
 class BackgroundWrite {
  public:
   // Writes all of `memory`, which it keeps alive.
-  BackgroundWrite(const PackedCacheOptions& options, std::string path, const PackedOrigin& origin,
-                  std::shared_ptr<const Buffer> memory);
+  BackgroundWrite(const PackedCacheOptions& options, const std::string& path,
+                  const PackedOrigin& origin, const std::shared_ptr<const Buffer>& memory);
   ~BackgroundWrite();
   BackgroundWrite(const BackgroundWrite&) = delete;
   BackgroundWrite& operator=(const BackgroundWrite&) = delete;

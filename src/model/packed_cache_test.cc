@@ -206,6 +206,7 @@ TEST_F(PackedCacheTest, TakesSeveralStartsAtOnce) {
   const auto want = LoadAndMultiply();
   options_.folder = folder_.Path("cache/packed");
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       ops::TestContext own(1);
