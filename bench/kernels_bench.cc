@@ -28,17 +28,20 @@ constexpr std::size_t kWorkingSet = std::size_t{64} << 20;
 
 void Matmul(benchmark::State& state, MatmulShape shape) {
   ops::TestContext test(0);
-  ops::WeightArena arena;
-  test.ctx.arena = &arena;
   const std::int64_t rows = state.range(0);
   const std::int64_t values = shape.outputs * shape.depth;
   const auto bytes =
       kernels::RandomBlocks(shape.type, values / LayoutOf(shape.type).block_values, 1);
   const ConstTensorView source = {bytes.data(), shape.type, {shape.outputs, shape.depth}};
+  constexpr auto kPrecision = ops::MatmulPrecision::kFast;
+  const std::size_t packed =
+      (ops::LinearWeight::PackedBytes(test.ctx, source, kPrecision) + 63) / 64 * 64;
+  const std::size_t copies = state.max_iterations <= 1 ? 1 : kWorkingSet / bytes.size() + 1;
+  const auto memory = std::make_shared<Buffer>(*Buffer::Allocate(packed * copies));
   std::vector<ops::LinearWeight> weights;
-  for (std::size_t size = 0; size < kWorkingSet; size += bytes.size()) {
-    weights.push_back(*ops::LinearWeight::Create(test.ctx, source, ops::MatmulPrecision::kFast));
-    if (state.max_iterations <= 1) break;
+  for (std::size_t i = 0; i < copies; ++i) {
+    const ops::PackedPlace place = {{memory, memory->data() + i * packed}, false};
+    weights.push_back(*ops::LinearWeight::Create(test.ctx, source, kPrecision, place));
   }
   const auto x = kernels::RandomFloats(rows * shape.depth, 2);
   std::vector<float> out(static_cast<std::size_t>(rows * shape.outputs));

@@ -106,7 +106,10 @@ struct ModelOptions {
   std::string chat_template;               // a file or the template itself; empty: the model's
   bool use_mmap = true;
   bool mlock = false;
-  int max_logprobs = 20;  // -1: no bound
+  // A folder; auto: the program's own, none inside another program; off: none.
+  std::string packed_cache = "auto";
+  std::int64_t packed_cache_bytes = std::int64_t{16} << 30;  // at most so many in that folder
+  int max_logprobs = 20;                                     // -1: no bound
   LogprobsMode logprobs_mode = LogprobsMode::kRawLogprobs;
   std::int64_t seed = 0;
 

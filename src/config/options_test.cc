@@ -264,6 +264,8 @@ TEST(EngineOptions, HaveTheNamesOfVllmsFlags) {
   const std::set<std::string> own = {"compute-dtype",
                                      "mmap",
                                      "mlock",
+                                     "packed-cache",
+                                     "packed-cache-bytes",
                                      "threads",
                                      "pin",
                                      "grammar-compile-timeout",

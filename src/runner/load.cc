@@ -24,6 +24,15 @@ std::optional<std::string_view> WishedIsa() {
   return wish;
 }
 
+// `auto` has been replaced by a folder where a program keeps one.
+PackedCacheOptions PackedCacheOf(const ModelOptions& model) {
+  PackedCacheOptions options;
+  if (model.packed_cache == "auto" || model.packed_cache == "off") return options;
+  options.folder = model.packed_cache;
+  options.max_bytes = static_cast<std::uint64_t>(model.packed_cache_bytes);
+  return options;
+}
+
 std::string KvDtypeName(DType dtype) {
   if (dtype == DType::kF32) return "float32";
   if (dtype == DType::kI8) return "int8_per_token_head";
@@ -89,7 +98,6 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   MapOptions map;
   map.use_mmap = config.model.use_mmap;
   map.lock = config.model.mlock;
-  map.prefetch = true;
   QUIRE_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(config.model.model, map));
   QUIRE_ASSIGN_OR_RETURN(const ModelConfig description,
                          ReadModelConfig(*checkpoint, config.model.hf_overrides));
@@ -97,6 +105,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   options.precision =
       ComputesFloat32(config) ? ops::MatmulPrecision::kFloat32 : ops::MatmulPrecision::kFast;
   options.progress = progress;
+  options.packed_cache = PackedCacheOf(config.model);
   QUIRE_ASSIGN_OR_RETURN(state->model, LoadModel(state->ctx, checkpoint, description, options));
 
   state->facts = CollectFacts(config, *checkpoint, *state->model);
