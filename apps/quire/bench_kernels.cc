@@ -11,6 +11,7 @@
 #include "apps/quire/terminal.h"
 #include "base/strings.h"
 #include "ops/attention.h"
+#include "ops/grouped_linear.h"
 #include "ops/linear.h"
 
 namespace quire {
@@ -140,6 +141,62 @@ class MatmulBench {
   std::vector<ops::LinearWeight> weights_;
 };
 
+// A layer of experts as large models have them; each call's rows go to as many of them as there
+// are, from another one on.
+constexpr MatmulShape kExpertShape = {DType::kQ4_0, 768, 2048};
+constexpr std::int64_t kExperts = 128;
+constexpr int kGroupedRowCounts[] = {8, 128, 1024};
+
+class GroupedBench {
+ public:
+  explicit GroupedBench(ops::OpContext& ctx) : ctx_(ctx) {}
+
+  Status Prepare() {
+    const MatmulShape& shape = kExpertShape;
+    const auto bytes = static_cast<std::size_t>(*BytesOf(shape.type, shape.outputs * shape.depth));
+    QUIRE_ASSIGN_OR_RETURN(source_, Buffer::Allocate(bytes));
+    std::memset(source_.data(), kPattern, bytes);
+    for (std::int64_t i = 0; i < kExperts; ++i) {
+      QUIRE_ASSIGN_OR_RETURN(ops::LinearWeight weight,
+                             ops::LinearWeight::Create(
+                                 ctx_, {source_.data(), shape.type, {shape.outputs, shape.depth}},
+                                 ops::MatmulPrecision::kFast));
+      weights_.push_back(std::move(weight));
+    }
+    return {};
+  }
+
+  KernelTime Run(std::int64_t rows, const MachineLimits& limits) {
+    const std::int64_t outputs = kExpertShape.outputs, depth = kExpertShape.depth;
+    const std::vector<float> x(static_cast<std::size_t>(rows * depth), 0.5F);
+    std::vector<float> out(static_cast<std::size_t>(rows * outputs));
+    const std::int64_t busy = std::min(rows, kExperts);
+    std::vector<std::int32_t> starts = {0};
+    std::vector<const ops::LinearWeight*> experts(static_cast<std::size_t>(busy));
+    for (std::int64_t i = 1; i <= busy; ++i) {
+      starts.push_back(static_cast<std::int32_t>(rows * i / busy));
+    }
+    std::size_t next = 0;
+    const double seconds = TimeCalls([&] {
+      for (const ops::LinearWeight*& expert : experts) expert = &weights_[next++ % weights_.size()];
+      const ops::GroupedJob job = {experts, F32View(out.data(), {rows, outputs})};
+      ops::GroupedLinear(ctx_, F32View(x.data(), {rows, depth}), starts, {&job, 1});
+    });
+    return {StrCat("grouped ", ToString(kExpertShape.type)),
+            StrCat(kExperts, "x", outputs, "x", depth),
+            rows,
+            seconds,
+            static_cast<double>(busy) * static_cast<double>(weights_[0].num_bytes()),
+            2.0 * static_cast<double>(rows * outputs * depth),
+            PeakFor(kExpertShape.type, weights_[0], limits)};
+  }
+
+ private:
+  ops::OpContext& ctx_;
+  Buffer source_;  // of all: what is read is what each has packed, or this where none packs
+  std::vector<ops::LinearWeight> weights_;
+};
+
 // The last `rows` positions of one context, heads as in SmolLM2-135M, over bfloat16 pages.
 Result<KernelTime> TimeAttention(ops::OpContext& ctx, std::int32_t rows, std::int32_t context,
                                  const MachineLimits& limits) {
@@ -224,6 +281,11 @@ Result<std::vector<KernelTime>> TimeAll(ops::OpContext& ctx, const MachineLimits
     MatmulBench bench(ctx, shape);
     QUIRE_RETURN_IF_ERROR(bench.Prepare());
     for (const int rows : kRowCounts) times.push_back(bench.Run(rows, limits));
+  }
+  if (is_wanted(StrCat("grouped ", ToString(kExpertShape.type)))) {
+    GroupedBench bench(ctx);
+    QUIRE_RETURN_IF_ERROR(bench.Prepare());
+    for (const int rows : kGroupedRowCounts) times.push_back(bench.Run(rows, limits));
   }
   if (!is_wanted("attention BF16")) return times;
   for (const std::int32_t context : kContexts) {

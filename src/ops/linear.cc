@@ -5,6 +5,7 @@
 
 #include "ops/packed_weight.h"
 #include "ops/panel.h"
+#include "ops/slice.h"
 
 namespace quire::ops {
 namespace {
@@ -14,14 +15,6 @@ using Packed = LinearWeight::Packed;
 // Tasks per thread: enough that a thread which loses its core for a while does not hold up the
 // others, few enough that taking one costs nothing.
 constexpr std::int64_t kTasksPerThread = 8;
-constexpr std::int64_t kExpandOutputs = 16;  // rows of weights dequantized at once
-// Blocks of 32 values that one task quantizes, at least: below that, waking a thread costs more.
-constexpr std::int64_t kQuantizeBlocks = 128;
-
-// Smallest number of outputs that a task may take.
-std::int64_t GrainOf(const Packed& weight) {
-  return weight.path == Packed::Path::kQuant ? weight.quant.tile_outputs : kExpandOutputs;
-}
 
 // The product of one call, cut into tasks.
 class Product {
@@ -32,14 +25,6 @@ class Product {
  private:
   void CutTasks();
   void TakeScratch();
-  kernels::QuantPanel PanelAt(std::int64_t panel) const {
-    return PanelIn(panels_ + panel * PanelBytes(kernels::kPanelRows, depth_), PanelRows(panel),
-                   depth_);
-  }
-  std::int64_t PanelRows(std::int64_t panel) const {
-    return std::min<std::int64_t>(kernels::kPanelRows, rows_ - panel * kernels::kPanelRows);
-  }
-  void QuantizeBlocks(std::int64_t panel, std::int64_t begin, std::int64_t end) const;
   void Quantize() const;
   std::int64_t NumTasks(const LinearJob& job) const {
     return CeilDiv(job.weight->out_features(), TaskOutputs(job));
@@ -48,30 +33,25 @@ class Product {
     return GrainOf(job.weight->packed()) * grains_per_task_;
   }
   void RunTask(std::int64_t task, int thread_idx) const;
-  void RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
-  void RunFloat(const LinearJob& job, std::int64_t begin, std::int64_t end,
-                const std::byte* weights) const;
-  void RunExpand(const LinearJob& job, std::int64_t begin, std::int64_t end, int thread_idx) const;
 
   OpContext& ctx_;
-  const float* x_;
-  std::int64_t rows_;
-  std::int64_t depth_;
+  SharedRows rows_;
   std::span<const LinearJob> jobs_;
   bool has_quant_ = false;
+  bool has_bf16_ = false;
   bool has_expand_ = false;
   std::int64_t grains_per_task_ = 1;
   std::int64_t num_tasks_ = 0;
-  std::byte* panels_ = nullptr;
   std::optional<OwnPanels> own_panels_;  // where all rows fit one
   float* expanded_ = nullptr;            // [num_threads, kExpandOutputs, depth]
 };
 
 Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs)
-    : ctx_(ctx), x_(x.f32()), rows_(x.dim(0)), depth_(x.dim(1)), jobs_(jobs) {
+    : ctx_(ctx), rows_{x.f32(), x.dim(0), x.dim(1), nullptr, nullptr}, jobs_(jobs) {
   for (const LinearJob& job : jobs_) {
     const Packed& weight = job.weight->packed();
     has_quant_ |= weight.path == Packed::Path::kQuant;
+    has_bf16_ |= weight.path == Packed::Path::kBf16;
     has_expand_ |= weight.path == Packed::Path::kExpand;
   }
   CutTasks();
@@ -86,97 +66,37 @@ void Product::CutTasks() {
   grains_per_task_ =
       std::max<std::int64_t>(1, grains / (ctx_.pool->num_threads() * kTasksPerThread));
   // Kernels take tiles two at a time.
-  if (rows_ > 1 || grains_per_task_ > 1) grains_per_task_ = (grains_per_task_ + 1) / 2 * 2;
+  if (rows_.rows > 1 || grains_per_task_ > 1) grains_per_task_ = (grains_per_task_ + 1) / 2 * 2;
   for (const LinearJob& job : jobs_) num_tasks_ += NumTasks(job);
 }
 
 void Product::TakeScratch() {
   const int num_threads = ctx_.pool->num_threads();
+  const bool is_one_panel = has_quant_ && rows_.rows <= kernels::kPanelRows;
   std::int64_t panel_bytes = 0;
-  if (has_quant_ && rows_ <= kernels::kPanelRows) {
-    panel_bytes = OwnPanels::Bytes(rows_, depth_, num_threads);
+  if (is_one_panel) {
+    panel_bytes = OwnPanels::Bytes(rows_.rows, rows_.depth, num_threads);
   } else if (has_quant_) {
-    panel_bytes = CeilDiv(rows_, kernels::kPanelRows) * PanelBytes(kernels::kPanelRows, depth_);
+    panel_bytes = rows_.num_panels() * PanelBytes(kernels::kPanelRows, rows_.depth);
   }
-  const std::int64_t expanded = has_expand_ ? num_threads * kExpandOutputs * depth_ : 0;
-  if (panel_bytes + expanded == 0) return;
-  panels_ = ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4));
-  expanded_ = reinterpret_cast<float*>(panels_ + panel_bytes);
-  if (has_quant_ && rows_ <= kernels::kPanelRows) {
-    own_panels_.emplace(ctx_, x_, rows_, depth_, panels_);
-  }
+  const std::int64_t expanded = has_expand_ ? num_threads * kExpandOutputs * rows_.depth : 0;
+  const std::int64_t rounded = has_bf16_ ? rows_.rows * rows_.depth : 0;
+  if (panel_bytes + expanded + rounded == 0) return;
+  rows_.panels =
+      ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4 + rounded * 2));
+  expanded_ = reinterpret_cast<float*>(rows_.panels + panel_bytes);
+  rows_.rounded = reinterpret_cast<std::uint16_t*>(expanded_ + expanded);
+  if (is_one_panel) own_panels_.emplace(ctx_, rows_.x, rows_.rows, rows_.depth, rows_.panels);
 }
 
-// Blocks [begin, end) of all rows of a panel.
-void Product::QuantizeBlocks(std::int64_t panel, std::int64_t begin, std::int64_t end) const {
-  const std::int64_t rows = PanelRows(panel);
-  const kernels::QuantPanel out = PanelFrom(PanelAt(panel), rows, begin);
-  ctx_.table->quantize(
-      {.x = x_ + panel * kernels::kPanelRows * depth_ + begin * kernels::kQuantValues,
-       .x_stride = depth_,
-       .rows = rows,
-       .blocks = end - begin,
-       .panel_rows = rows,
-       .out = out,
-       .first_row = 0});
-}
-
-// Cut by blocks, not by rows: the rows of a block share cache lines, which threads would take from
-// each other.
 void Product::Quantize() const {
-  const std::int64_t blocks = depth_ / kernels::kQuantValues;
-  const std::int64_t panel_rows = std::min<std::int64_t>(rows_, kernels::kPanelRows);
-  const std::int64_t grain = std::max<std::int64_t>(1, kQuantizeBlocks / panel_rows);
+  const std::int64_t blocks = rows_.depth / kernels::kQuantValues;
+  const std::int64_t grain = QuantizeGrain(rows_.PanelRows(0));
   const std::int64_t tasks = CeilDiv(blocks, grain);
-  ctx_.pool->ForEach(tasks * CeilDiv(rows_, kernels::kPanelRows), [&](std::int64_t task, int) {
+  ctx_.pool->ForEach(tasks * rows_.num_panels(), [&](std::int64_t task, int) {
     const std::int64_t begin = task % tasks * grain;
-    QuantizeBlocks(task / tasks, begin, std::min(begin + grain, blocks));
+    rows_.QuantizeBlocks(*ctx_.table, task / tasks, begin, std::min(begin + grain, blocks));
   });
-}
-
-void Product::RunQuant(const LinearJob& job, std::int64_t begin, std::int64_t end,
-                       int thread_idx) const {
-  const std::int64_t stride = job.weight->out_features();
-  if (own_panels_) {
-    const kernels::QuantPanel x = own_panels_->Get(thread_idx);
-    MultiplyPanel(job, {x, rows_, job.out.f32() + begin, stride}, begin, end);
-    return;
-  }
-  for (std::int64_t panel = 0; panel * kernels::kPanelRows < rows_; ++panel) {
-    const kernels::QuantPanel x = PanelAt(panel);
-    float* out = job.out.f32() + panel * kernels::kPanelRows * stride + begin;
-    MultiplyPanel(job, {x, PanelRows(panel), out, stride}, begin, end);
-  }
-}
-
-// Outputs [begin, end), whose rows of weights start at `weights`.
-void Product::RunFloat(const LinearJob& job, std::int64_t begin, std::int64_t end,
-                       const std::byte* weights) const {
-  const std::int64_t stride = job.weight->out_features();
-  for (std::int64_t r = 0; r < rows_; r += kernels::kPanelRows) {
-    job.weight->packed().matmul_float(
-        {.x = x_ + r * depth_,
-         .x_stride = depth_,
-         .rows = std::min<std::int64_t>(kernels::kPanelRows, rows_ - r),
-         .weights = weights,
-         .outputs = end - begin,
-         .depth = depth_,
-         .out = job.out.f32() + r * stride + begin,
-         .out_stride = stride,
-         .bias = job.bias.empty() ? nullptr : job.bias.f32() + begin,
-         .accumulate = job.accumulate});
-  }
-}
-
-void Product::RunExpand(const LinearJob& job, std::int64_t begin, std::int64_t end,
-                        int thread_idx) const {
-  const Packed& weight = job.weight->packed();
-  float* expanded = expanded_ + thread_idx * kExpandOutputs * depth_;
-  for (std::int64_t o = begin; o < end; o += kExpandOutputs) {
-    const std::int64_t count = std::min(kExpandOutputs, end - o);
-    weight.dequantize(weight.data + o * weight.row_bytes(), count * depth_, expanded);
-    RunFloat(job, o, o + count, reinterpret_cast<const std::byte*>(expanded));
-  }
 }
 
 void Product::RunTask(std::int64_t task, int thread_idx) const {
@@ -185,18 +105,18 @@ void Product::RunTask(std::int64_t task, int thread_idx) const {
   const Packed& weight = job->weight->packed();
   const std::int64_t begin = task * TaskOutputs(*job);
   const std::int64_t end = std::min(begin + TaskOutputs(*job), weight.out_features);
-  switch (weight.path) {
-    case Packed::Path::kQuant:
-      return RunQuant(*job, begin, end, thread_idx);
-    case Packed::Path::kFloat:
-      return RunFloat(*job, begin, end, weight.data + begin * weight.row_bytes());
-    case Packed::Path::kExpand:
-      return RunExpand(*job, begin, end, thread_idx);
+  if (own_panels_ && weight.path == Packed::Path::kQuant) {
+    const kernels::QuantPanel x = own_panels_->Get(thread_idx);
+    MultiplyPanel(*job, {x, rows_.rows, job->out.f32() + begin, weight.out_features}, begin, end);
+  } else {
+    float* expanded = has_expand_ ? expanded_ + thread_idx * kExpandOutputs * rows_.depth : nullptr;
+    MultiplySlice(*job, rows_, {begin, end}, expanded);
   }
 }
 
 void Product::Run() {
   if (has_quant_ && !own_panels_) Quantize();
+  if (has_bf16_) RoundRows(ctx_, rows_.x, rows_.rows * rows_.depth, rows_.rounded);
   ctx_.pool->ForEach(num_tasks_,
                      [&](std::int64_t task, int thread_idx) { RunTask(task, thread_idx); });
 }

@@ -9,34 +9,15 @@
 namespace quire::ops {
 namespace {
 
-using kernels::RandomBlocks;
-using kernels::RandomBytes;
 using kernels::RandomFloats;
 using kernels::SameBits;
-
-std::vector<DType> AllTypes() {
-  std::vector<DType> types;
-  for (int i = 0; i < kernels::kNumDTypes; ++i) {
-    if (LinearWeight::IsSupported(static_cast<DType>(i))) types.push_back(static_cast<DType>(i));
-  }
-  return types;
-}
 
 // A random matrix [outputs, depth] and its values as f32.
 struct Matrix {
   Matrix(TestContext& test, DType type, std::int64_t outputs, std::int64_t depth)
       : dtype(type), shape({outputs, depth}) {
     const std::int64_t values = outputs * depth;
-    if (LayoutOf(type).block_values == 1) {
-      // Of 16-bit types, only patterns of moderate size.
-      bytes = RandomBytes(static_cast<std::size_t>(*BytesOf(type, values)), 5);
-      const auto width = static_cast<std::size_t>(LayoutOf(type).block_bytes);
-      for (std::size_t i = width - 1; i < bytes.size(); i += width) {
-        bytes[i] = (bytes[i] & std::byte{0x83}) | std::byte{0x34};
-      }
-    } else {
-      bytes = RandomBlocks(type, values / LayoutOf(type).block_values, 5);
-    }
+    bytes = RandomWeights(type, values, 5);
     expanded.resize(static_cast<std::size_t>(values));
     Dequantize(test.ctx, view(), expanded.data());
   }
@@ -83,7 +64,7 @@ constexpr double kInt8Bound = 0.02;
 
 TEST(Linear, IsThePlainProductWithinTheBoundOfItsPrecision) {
   TestContext test(2);
-  for (const DType type : AllTypes()) {
+  for (const DType type : WeightTypes()) {
     const Matrix matrix(test, type, 21, 512);
     const auto x = RandomFloats(3 * 512, 1);
     for (const auto precision : {MatmulPrecision::kFast, MatmulPrecision::kFloat32}) {
@@ -100,7 +81,7 @@ TEST(Linear, GivesARowTheSameBitsAmongAnyNumberOfRowsAndThreads) {
   constexpr std::int64_t kMaxRows = 130;
   TestContext one(1);
   TestContext three(3);
-  for (const DType type : AllTypes()) {
+  for (const DType type : WeightTypes()) {
     const Matrix matrix(one, type, 37, 512);
     const auto x = RandomFloats(kMaxRows * 512, 2);
     for (const auto precision : {MatmulPrecision::kFast, MatmulPrecision::kFloat32}) {
@@ -156,7 +137,7 @@ TEST(Linear, RunsJobsOfDifferentTypesAndSizesTogether) {
 
 TEST(Linear, KeepsNanAndInfinityInTheirOwnRow) {
   TestContext test;
-  for (const DType type : AllTypes()) {
+  for (const DType type : WeightTypes()) {
     const Matrix matrix(test, type, 16, 256);
     const auto weight = LinearWeight::Create(test.ctx, matrix.view(), MatmulPrecision::kFast);
     auto x = RandomFloats(3 * 256, 3);
@@ -196,7 +177,7 @@ TEST(LinearWeight, RefusesTypesAndShapesThatItCannotMultiply) {
 
 TEST(Embed, GivesTheDequantizedRowsOfItsIds) {
   TestContext test;
-  for (const DType type : AllTypes()) {
+  for (const DType type : WeightTypes()) {
     const Matrix matrix(test, type, 9, 256);
     const std::vector<std::int32_t> ids = {8, 0, 3, 3};
     std::vector<float> out(4 * 256);
