@@ -27,6 +27,19 @@ Json ParametersOf(const SamplingParams& sampling) {
   return parameters;
 }
 
+std::size_t LimitOf(std::optional<std::int64_t> max_log_len) {
+  return static_cast<std::size_t>(max_log_len.value_or(kDefaultLimit));
+}
+
+// "1, 2, …" where there are more than `ids`.
+std::string IdsText(std::span<const TokenId> ids, bool has_more) {
+  std::vector<std::string> texts;
+  texts.reserve(ids.size() + 1);
+  for (const TokenId token : ids) texts.push_back(std::to_string(token));
+  if (has_more) texts.emplace_back("…");
+  return Join(texts, ", ");
+}
+
 }  // namespace
 
 std::string RequestLine(const std::string& id, const EngineRequest& request) {
@@ -44,19 +57,55 @@ std::string PromptLine(const std::string& id, const EngineRequest& request,
     line += StrCat("\"", Printable(tokenizer->Decode(shown, {.skip_special_tokens = false}), limit),
                    "\", ");
   }
-  std::vector<std::string> ids;
-  ids.reserve(num_ids);
-  for (const TokenId token : shown) ids.push_back(std::to_string(token));
-  if (num_ids < request.prompt.size()) ids.emplace_back("…");
-  return line + "ids: " + Join(ids, ", ");
+  return line + "ids: " + IdsText(shown, num_ids < request.prompt.size());
 }
 
 void LogRequest(const std::string& id, const EngineRequest& request, const Tokenizer* tokenizer,
                 std::optional<std::int64_t> max_log_len) {
   QUIRE_LOG(kInfo) << RequestLine(id, request);
   if (GetLogLevel() > LogLevel::kDebug) return;
-  const auto limit = static_cast<std::size_t>(max_log_len.value_or(kDefaultLimit));
-  QUIRE_LOG(kDebug) << PromptLine(id, request, tokenizer, limit);
+  QUIRE_LOG(kDebug) << PromptLine(id, request, tokenizer, LimitOf(max_log_len));
+}
+
+AnswerLog::AnswerLog(std::optional<std::int64_t> max_log_len) : limit_(LimitOf(max_log_len)) {}
+
+std::vector<std::string> AnswerLog::Hear(const RequestOutput& output) {
+  std::vector<std::string> lines;
+  MutexLock lock(mutex_);
+  Answers& answers = live_[output.request_id];
+  for (const CompletionOutput& delta : output.outputs) {
+    Answer& answer = answers[delta.index];
+    Take(delta, answer);
+    if (!delta.finish_reason) continue;
+    lines.push_back(Line(output.request_id, delta, answer));
+    answers.erase(delta.index);
+  }
+  if (!output.is_finished) return lines;
+  live_.erase(output.request_id);
+  if (!output.error.ok()) {
+    lines.push_back(StrCat("request ", Printable(output.request_id, 160), ": ended with an error: ",
+                           Printable(output.error.message(), kMaxParameterBytes)));
+  }
+  return lines;
+}
+
+void AnswerLog::Take(const CompletionOutput& delta, Answer& answer) const {
+  answer.num_text_bytes += delta.text.size();
+  answer.num_ids += delta.token_ids.size();
+  answer.text += delta.text.substr(0, limit_ - std::min(limit_, answer.text.size()));
+  const std::size_t num_kept =
+      std::min(delta.token_ids.size(), limit_ - std::min(limit_, answer.ids.size()));
+  answer.ids.insert(answer.ids.end(), delta.token_ids.begin(),
+                    delta.token_ids.begin() + static_cast<std::ptrdiff_t>(num_kept));
+}
+
+std::string AnswerLog::Line(const std::string& id, const CompletionOutput& last,
+                            const Answer& answer) const {
+  const char* const cut = answer.num_text_bytes > answer.text.size() ? "…" : "";
+  return StrCat("request ", Printable(id, 160), ": answer ", last.index, ": \"",
+                Printable(answer.text, limit_), cut,
+                "\", ids: ", IdsText(answer.ids, answer.num_ids > answer.ids.size()), "; ",
+                answer.num_ids, " tokens, ", ToString(*last.finish_reason));
 }
 
 }  // namespace quire

@@ -185,6 +185,12 @@ Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(const ServeConfig& serve, E
       LogRequest(id, request, has_text ? &serving->tokenizer() : nullptr, limit);
     };
   }
+  if (log.log_outputs) {
+    options.on_output =
+        [answers = std::make_shared<AnswerLog>(log.max_log_len)](const RequestOutput& output) {
+          for (const std::string& line : answers->Hear(output)) QUIRE_LOG(kInfo) << line;
+        };
+  }
   QUIRE_ASSIGN_OR_RETURN(auto engine, AsyncEngine::Create(config, options, MakeLoadBar()));
   QUIRE_LOG(kInfo) << engine->decisions().summary;
   return std::shared_ptr<AsyncEngine>(std::move(engine));

@@ -154,6 +154,21 @@ TEST(ServeFlags, ObeysFlagsOfVllmForLogsAndStreams) {
   EXPECT_NE(MessageOf({"--logprobs-mode", "raw"}).find("processed_logprobs"), std::string::npos);
 }
 
+TEST(ServeFlags, LogsAnswersWhereRequestsAreLoggedAndBoundsWhatWaits) {
+  const Read read = ReadFlags({"--enable-log-requests", "--enable-log-outputs",
+                               "--enable-log-deltas", "--max-num-queued-tokens", "4k"});
+  ASSERT_TRUE(read.runs) << read.status.message();
+  EXPECT_TRUE(read.config.server.log.log_outputs);
+  EXPECT_EQ(read.config.engine.scheduler.max_waiting_tokens, 4000);
+  EXPECT_NE(MessageOf({"--enable-log-outputs"}).find("needs enable-log-requests"),
+            std::string::npos);
+  EXPECT_NE(MessageOf({"--max-num-queued-tokens", "0"}).find("max-num-queued-tokens"),
+            std::string::npos);
+  EXPECT_NE(MessageOf({"--fingerprint-mode", "none"}).find("system_fingerprint"),
+            std::string::npos);
+  EXPECT_NE(MessageOf({"--custom-histogram-buckets", "{}"}).find("buckets"), std::string::npos);
+}
+
 TEST(ServeFlags, ChecksRanges) {
   EXPECT_NE(MessageOf({"--port", "70000"}).find("port"), std::string::npos);
   EXPECT_NE(MessageOf({"--ssl-keyfile", "k.pem"}).find("ssl-certfile"), std::string::npos);

@@ -24,9 +24,12 @@ constexpr std::string_view kFromDisk =
     "Quire reads models from this disk and downloads nothing; give the folder or file as MODEL";
 constexpr std::string_view kFromFiles = "it is seen from the model's own files; leave the flag out";
 constexpr std::string_view kNoLogging =
-    "answers are not logged; the access log has a line for each request, --enable-log-requests "
-    "adds "
-    "one with its parameters";
+    "errors have no stacks here, and steps no log lines; --enable-log-requests and "
+    "--enable-log-outputs log what comes and goes";
+constexpr std::string_view kOneFingerprint =
+    "system_fingerprint names the program and its version, which is what answers depend on";
+constexpr std::string_view kFixedBuckets =
+    "dashboards expect the buckets that there are; they begin lower than vLLM's";
 constexpr std::string_view kNoTelemetry = "see /metrics for what is counted";
 constexpr std::string_view kAlwaysSo = "it cannot be changed here from what it is by default";
 constexpr std::string_view kAdmin =
@@ -41,7 +44,7 @@ struct VllmFlag {
   std::string_view reason;
 };
 
-constexpr std::array<VllmFlag, 246> kVllmFlags = {{
+constexpr std::array<VllmFlag, 244> kVllmFlags = {{
     {"headless", true, "false", kOneProcess},
     {"grpc", true, "false", kOneProcess},
     {"aggregate-engine-logging", true, "false", kOneProcess},
@@ -56,16 +59,15 @@ constexpr std::array<VllmFlag, 246> kVllmFlags = {{
     {"tool-server", false, "", kAlwaysSo},
     {"enable-per-request-metrics", true, "false", kNoTelemetry},
     {"enable-tokenizer-info-endpoint", true, "false", kAlwaysSo},
-    {"enable-log-outputs", true, "false", kNoLogging},
-    {"enable-log-deltas", true, "true", kNoLogging},
+    {"enable-log-deltas", true, "*", ""},
     {"cohere-is-reasoning-model", true, "true", kGenerateOnly},
     {"cohere-format", false, "cmd4", kGenerateOnly},
     {"anthropic-disabled-thinking-effort", false, "auto", kAlwaysSo},
     {"log-error-stack", true, "false", kNoLogging},
     {"tokens-only", true, "false", kOneProcess},
     {"enable-scale-out", true, "false", kOneProcess},
-    {"fingerprint-mode", false, "full", kAlwaysSo},
-    {"fingerprint-value", false, "", kAlwaysSo},
+    {"fingerprint-mode", false, "full", kOneFingerprint},
+    {"fingerprint-value", false, "", kOneFingerprint},
     {"grpc-port", false, "", kOneProcess},
     {"data-parallel-supervisor-port", false, "9256", kOneProcess},
     {"dp-supervisor-probe-interval-s", false, "5.0", kOneProcess},
@@ -242,7 +244,7 @@ constexpr std::array<VllmFlag, 246> kVllmFlags = {{
     {"per-request-spec-decode-metrics", false, "none", kNoDrafts},
     {"kv-cache-metrics", true, "false", kNoTelemetry},
     {"kv-cache-metrics-sample", false, "0.01", kNoTelemetry},
-    {"custom-histogram-buckets", false, "", kNoTelemetry},
+    {"custom-histogram-buckets", false, "", kFixedBuckets},
     {"cudagraph-metrics", true, "false", kNoGpu},
     {"enable-layerwise-nvtx-tracing", true, "false", kNoGpu},
     {"enable-mfu-metrics", true, "*", ""},
@@ -251,7 +253,6 @@ constexpr std::array<VllmFlag, 246> kVllmFlags = {{
     {"jit-monitor-verbose", true, "false", kNoGpu},
     {"max-num-scheduled-tokens", false, "", kAlwaysSo},
     {"max-num-active-seqs", false, "", kAlwaysSo},
-    {"max-num-queued-tokens", false, "", kAlwaysSo},
     {"long-prefill-token-threshold-adaptive", true, "false", kAlwaysSo},
     {"disable-chunked-mm-input", true, "*", kTextOnly},
     {"scheduler-cls", false, "", kNoPython},

@@ -86,6 +86,8 @@ Status CheckScheduler(const SchedulerOptions& options) {
         options.max_long_partial_prefills);
   }
   QUIRE_RETURN_IF_ERROR(CheckAtLeast("stream-interval", options.stream_interval, 1));
+  QUIRE_RETURN_IF_ERROR(CheckAtLeast("max-num-queued-tokens",
+                                     options.max_waiting_tokens.value_or(1), std::int64_t{1}));
   return CheckAtLeast("max-num-queued-reqs", options.max_waiting, 1);
 }
 

@@ -140,7 +140,8 @@ struct SchedulerOptions {
   int max_long_partial_prefills = 1;     // of those, prompts longer than the threshold
   bool enable_chunked_prefill = true;
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
-  int max_waiting = 65536;  // requests queued before new ones are refused
+  int max_waiting = 65536;                         // requests queued before new ones are refused
+  std::optional<std::int64_t> max_waiting_tokens;  // of their prompts together; unset: no bound
   int stream_interval = 1;  // tokens of an answer between two pieces of its stream
 
   friend bool operator==(const SchedulerOptions&, const SchedulerOptions&) = default;

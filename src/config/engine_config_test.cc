@@ -141,6 +141,8 @@ TEST(EngineConfig, CountsHaveTheirLowestValues) {
   EXPECT_NE(MessageAfter([](EngineConfig& config) { config.parallel.threads = 4097; }), "");
   EXPECT_NE(MessageAfter([](EngineConfig& config) { config.parallel.threads = -1; }), "");
   EXPECT_NE(MessageAfter([](EngineConfig& config) { config.scheduler.max_waiting = 0; }), "");
+  EXPECT_NE(MessageAfter([](EngineConfig& config) { config.scheduler.max_waiting_tokens = 0; }),
+            "");
   EXPECT_NE(MessageAfter(
                 [](EngineConfig& config) { config.scheduler.long_prefill_token_threshold = -1; }),
             "");

@@ -80,6 +80,8 @@ void VisitFields(Options& o, Visitor&& visit) {
         "Who goes first: fcfs by arrival, priority by the request's priority");
   visit("max-num-queued-reqs", o.max_waiting,
         "Most requests that wait before further ones are refused");
+  visit("max-num-queued-tokens", o.max_waiting_tokens,
+        "Most tokens of their prompts; one that is longer is taken when nothing waits; unset: any");
   visit("stream-interval", o.stream_interval,
         "Tokens of an answer between two pieces of its stream; the first goes out at once");
 }

@@ -77,6 +77,9 @@ Status ServerConfig::Validate() const {
   QUIRE_RETURN_IF_ERROR(CheckRange("io-threads", listen.io_threads, 0, 64));
   QUIRE_RETURN_IF_ERROR(CheckRange("renderer-num-workers", listen.input_threads, 1, 64));
   QUIRE_RETURN_IF_ERROR(CheckRange("max-log-len", log.max_log_len.value_or(0), 0, kMaxInt));
+  if (log.log_outputs && !log.log_requests) {
+    return InvalidArgument("enable-log-outputs: needs enable-log-requests");
+  }
   if (!listen.root_path.empty() && listen.root_path.front() != '/') {
     return InvalidArgument(
         StrCat("root-path: must begin with /, got ", Printable(listen.root_path)));

@@ -137,7 +137,8 @@ struct LogOptions {
   std::string quiet_paths;  // comma-separated, without access log lines
   bool disable_stats = false;
   bool log_requests = false;
-  std::optional<std::int64_t> max_log_len;  // characters of a prompt, or ids; unset: all of it
+  bool log_outputs = false;                 // needs log_requests
+  std::optional<std::int64_t> max_log_len;  // bytes of a prompt or an answer, or ids
 
   friend bool operator==(const LogOptions&, const LogOptions&) = default;
 };

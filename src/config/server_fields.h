@@ -109,8 +109,10 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("disable-log-stats", o.disable_stats, "No line about load and speed every 10 s");
   visit("enable-log-requests", o.log_requests,
         "A log line for each prompt with its parameters; with log-level debug its text too");
+  visit("enable-log-outputs", o.log_outputs,
+        "A log line for each answer with its text; needs enable-log-requests");
   visit("max-log-len", o.max_log_len,
-        "Most bytes of a prompt's text, and most of its ids, in such a line; unset: 2048");
+        "Most bytes of a text, and most of its ids, in such a line; unset: 2048");
 }
 
 template <FieldsOf<ServerConfig> Config, typename Visitor>

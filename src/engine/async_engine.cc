@@ -230,6 +230,8 @@ Status AsyncEngine::State::Compile(PreparedPrompt& prepared) const {
 Result<bool> AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const {
   if (submitted.is_closed()) return ShuttingDown();
   const auto begin = std::chrono::steady_clock::now();
+  const int stream_interval =
+      std::max(config.scheduler.stream_interval, prompt.input.stream_interval);
   QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
                          parts.input->Prepare(std::move(prompt.input), prompt.admission.number));
   request.arrival = prompt.arrival;
@@ -238,7 +240,7 @@ Result<bool> AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt
   prepared.requests = FanOut(std::move(request), prompt.admission.requests.first);
   QUIRE_ASSIGN_OR_RETURN(prepared.record,
                          PromptRecord::Create(parts.tokenizer.get(), prompt.request_id,
-                                              prepared.requests, config.scheduler.stream_interval));
+                                              prepared.requests, stream_interval));
   prepared.sink = std::move(prompt.sink);
   prepared.record->NoteTokenized(begin, std::chrono::steady_clock::now());
   return lacks_grammar;
@@ -310,7 +312,13 @@ void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
     return EndPrompt(prompt.record->Fail(Status()), std::move(prompt.sink));
   }
   if (Status status = AddRequests(prompt.requests); !status.ok()) {
-    if (status.code() == Code::kResourceExhausted) metrics->NoteQueueFull();
+    if (status.code() == Code::kResourceExhausted) {
+      if (status.message().starts_with("max_waiting_tokens")) {
+        metrics->NoteTooManyTokensQueued();
+      } else {
+        metrics->NoteQueueFull();
+      }
+    }
     return EndPrompt(LastOutput(prompt.record->request_id(), std::move(status)),
                      std::move(prompt.sink));
   }
@@ -478,6 +486,12 @@ Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink
   // A count out of range is refused with the other parameters, by an input thread.
   const int count = std::clamp(input.sampling.n, 1, kMaxOutputs);
   QUIRE_ASSIGN_OR_RETURN(const auto admission, state_->live.Admit(request_id, count));
+  if (state_->options.on_output) {
+    sink = [state = state_.get(), sink = std::move(sink)](RequestOutput output) {
+      state->options.on_output(output);
+      sink(std::move(output));
+    };
+  }
   SubmittedPrompt prompt = {.request_id = std::move(request_id),
                             .admission = admission,
                             .input = std::move(input),

@@ -48,6 +48,8 @@ struct AsyncOptions {
   std::size_t num_traces = 1024;         // of the last requests, kept in metrics().traces()
   // Hears of each prompt once it is read, on an input thread; may be empty.
   std::function<void(const std::string& request_id, const EngineRequest& request)> on_prompt;
+  // Hears of each output before the prompt's own sink does, on the output thread; may be empty.
+  std::function<void(const RequestOutput& output)> on_output;
 };
 
 // Threads: callers -> input threads (check, tokenize) -> engine thread (schedule, compute) ->

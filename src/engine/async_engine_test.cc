@@ -167,6 +167,21 @@ TEST(AsyncEngine, StreamsSoManyTokensAtATimeAfterTheFirst) {
   EXPECT_EQ(ears.Of("n").text.size(), 50u);
 }
 
+TEST(AsyncEngine, StreamsFewerAndLargerPiecesWhereAPromptAsksForThem) {
+  AsyncOptions options;
+  std::atomic<int> num_outputs = 0;
+  options.on_output = [&](const RequestOutput&) { ++num_outputs; };
+  Ears ears;
+  const auto engine = MakeEngine(SmallConfig(), options);
+  PromptInput input = Text("hello", 21);
+  input.stream_interval = 10;
+  input.sampling.output_kind = OutputKind::kDelta;
+  ASSERT_TRUE(engine->Submit("r", std::move(input), ears.Sink()).ok());
+  ASSERT_TRUE(ears.WaitForEnds(1));
+  EXPECT_EQ(ears.Of("r").text.size(), 21U);
+  EXPECT_EQ(num_outputs, 3);  // one token, ten, ten
+}
+
 TEST(AsyncEngine, TellsOfEachPromptOnceItIsRead) {
   Mutex mutex;
   std::map<std::string, std::size_t> told;  // by id, the tokens of the prompt

@@ -239,7 +239,8 @@ EngineMetrics::EngineMetrics(const Options& options, const EngineConfig& config,
       decode_tokens_(step_tokens_.With({"decode"})),
       prefill_rows_(batch_rows_.With({"prefill"})),
       decode_rows_(batch_rows_.With({"decode"})),
-      queue_full_(rejections_.With({"max_num_queued_reqs"})) {
+      queue_full_(rejections_.With({"max_num_queued_reqs"})),
+      queued_tokens_full_(rejections_.With({"max_num_queued_tokens"})) {
   ShowFixedSeries(facts);
   AddWaitingCollector();
   AddCacheInfo(config, facts, plan);

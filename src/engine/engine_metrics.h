@@ -40,6 +40,7 @@ class EngineMetrics {
 
   // Any thread.
   void NoteQueueFull() { queue_full_.Add(); }
+  void NoteTooManyTokensQueued() { queued_tokens_full_.Add(); }
   void NoteRestart() { restarts_.Add(); }
   // So many requests more wait for what they need before they can be scheduled, like a grammar.
   void NoteDeferred(int change) { num_unready_.fetch_add(change, std::memory_order_relaxed); }
@@ -138,6 +139,7 @@ class EngineMetrics {
   Gauge& prefill_rows_;
   Gauge& decode_rows_;
   Counter& queue_full_;
+  Counter& queued_tokens_full_;
   std::vector<Gauge*> group_blocks_;
 
   // Equal waits of many requests of one step, not yet observed. Output thread.

@@ -25,6 +25,8 @@ struct PromptInput {
   SamplingParams sampling;
   int priority = 0;
   std::string cache_salt;
+  // Tokens between two deltas of an answer; the larger one of this and the engine's own counts.
+  int stream_interval = 1;
 };
 
 }  // namespace quire

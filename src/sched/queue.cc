@@ -10,17 +10,28 @@ void WaitingQueue::PushNew(RequestState& state) {
     state.rank.priority = state.request.priority;
     state.rank.arrival = state.request.arrival;
   }
-  set_.insert(&state);
+  Insert(state);
 }
 
 void WaitingQueue::PushPreempted(RequestState& state) {
   if (policy_ == SchedulingPolicy::kFcfs) state.rank.order = --front_order_;
+  Insert(state);
+}
+
+void WaitingQueue::Insert(RequestState& state) {
   set_.insert(&state);
+  num_prompt_tokens_ += state.num_prompt_tokens;
 }
 
 void WaitingQueue::Remove(RequestState& state) {
-  const std::size_t num_removed = set_.erase(&state);
-  QUIRE_CHECK(num_removed == 1) << "request " << state.request.id.value() << " does not wait";
+  const auto it = set_.find(&state);
+  QUIRE_CHECK(it != set_.end()) << "request " << state.request.id.value() << " does not wait";
+  Remove(it);
+}
+
+WaitingQueue::iterator WaitingQueue::Remove(iterator it) {
+  num_prompt_tokens_ -= (*it)->num_prompt_tokens;
+  return set_.erase(it);
 }
 
 }  // namespace quire

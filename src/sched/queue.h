@@ -30,16 +30,20 @@ class WaitingQueue {
   // One that ran and lost its blocks: under fcfs before all others, under priority by its old rank.
   void PushPreempted(RequestState& state);
   void Remove(RequestState& state);
-  iterator Remove(iterator it) { return set_.erase(it); }
+  iterator Remove(iterator it);
 
   iterator begin() const { return set_.begin(); }
   iterator end() const { return set_.end(); }
   std::size_t size() const { return set_.size(); }
   bool empty() const { return set_.empty(); }
+  std::int64_t num_prompt_tokens() const { return num_prompt_tokens_; }  // of all of them
 
  private:
+  void Insert(RequestState& state);
+
   SchedulingPolicy policy_;
   Set set_;
+  std::int64_t num_prompt_tokens_ = 0;
   std::int64_t next_order_ = 0;
   std::int64_t front_order_ = 0;
 };

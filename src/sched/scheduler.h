@@ -94,7 +94,8 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   // Queues a request. kInvalidArgument when it can never run, kResourceExhausted when max_waiting
-  // requests wait.
+  // requests wait, or others wait and with it their prompts had more than max_waiting_tokens; the
+  // message begins with the option.
   Status Add(EngineRequest request);
 
   // Ends a request in whatever state it is; unknown ids are passed over. Its output, with
@@ -139,6 +140,7 @@ class Scheduler {
   void CheckInvariants() const;
 
  private:
+  Status CheckRoomToWait(std::size_t num_prompt_tokens) const;
   enum class Admission { kAdmitted, kSetAside, kBlocked };
 
   Scheduler(const SchedulerConfig& config, std::unique_ptr<KvCacheManager> kv);

@@ -61,13 +61,23 @@ void WarnOfThinking(ApiCall& call, const Json& thinking) {
   Warn(call, "fields without effect here: thinking");
 }
 
+// The chat, with notes of what has no effect for this model.
+Result<AnthropicChat> ReadChat(ApiCall& call, CountTokensRequest& request) {
+  WarnOfThinking(call, request.thinking.value);
+  ChatPrompt given;  // before the dialect adds variables of its own
+  given.kwargs = request.chat_template_kwargs.value;
+  QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadAnthropicChat(request));
+  given.reasoning_effort = chat.prompt.reasoning_effort;
+  WarnOfUnread(call, given, "output_config.effort");
+  return chat;
+}
+
 Status CheckMessages(ApiCall& call, Messages& messages) {
   MessagesRequest& request = messages.request;
   ChatTask& task = messages.task;
   SamplingParams sampling = call.engine->sampling_defaults();
   QUIRE_RETURN_IF_ERROR(SetSampling(request, sampling));
-  WarnOfThinking(call, request.chat.thinking.value);
-  QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadAnthropicChat(request.chat));
+  QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadChat(call, request.chat));
   AddNames(chat, task.job.names);
   CommonFields common;
   common.model = request.chat.model;
@@ -119,7 +129,8 @@ Status HandleCountTokens(ApiCall call, Json body) {
   CountTokensRequest request;
   QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
   QUIRE_RETURN_IF_ERROR(CheckModel(call.state, request.model));
-  QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadAnthropicChat(request));
+  QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadChat(call, request));
+  WarnOfTools(call, chat.prompt.tools);
   const auto prompt = std::make_shared<ChatPrompt>(std::move(chat.prompt));
   FieldNames names;
   AddNames(chat, names);

@@ -106,6 +106,10 @@ void Warn(ApiCall& call, const std::string& text) {
   call.warnings.push_back(WarningHeader(text));
 }
 
+void WarnOf(ApiCall& call, std::string_view what, const std::vector<std::string>& fields) {
+  if (!fields.empty()) Warn(call, StrCat(what, ": ", ShownList(fields)));
+}
+
 Status WarnOf(ApiCall& call, const FieldNotes& notes, const std::vector<std::string>& known) {
   const bool is_strict = call.state.options.strict_fields;
   if (!notes.unknown.empty()) {

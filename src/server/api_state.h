@@ -71,6 +71,8 @@ std::function<void()> Answering(std::shared_ptr<HttpReply> reply, std::function<
 Status WarnOf(ApiCall& call, const FieldNotes& notes, const std::vector<std::string>& known);
 // The header that tells a client `text`, which is printable and has no quotes.
 HttpHeader WarningHeader(std::string_view text);
+// Notes such a text: `what`, and the names of the fields that it is about.
+void WarnOf(ApiCall& call, std::string_view what, const std::vector<std::string>& fields);
 // Notes such a text.
 void Warn(ApiCall& call, const std::string& text);
 

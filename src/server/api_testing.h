@@ -170,9 +170,12 @@ class ApiRig {
   }
 
   // `executor` makes the engine's worker; `words` are tokens beside the bytes.
-  explicit ApiRig(AsyncEngine::ExecutorFactory executor, ApiOptions options = SmallOptions(),
-                  const std::vector<std::string>& words = {}) {
-    auto made = AsyncEngine::CreateOver(SmallConfig(), {}, executor, MakeTestTokenizer(words));
+  explicit ApiRig(const AsyncEngine::ExecutorFactory& executor, ApiOptions options = SmallOptions(),
+                  const std::vector<std::string>& words = {})
+      : ApiRig(executor, std::move(options), MakeTestTokenizer(words)) {}
+  ApiRig(const AsyncEngine::ExecutorFactory& executor, ApiOptions options,
+         std::shared_ptr<const Tokenizer> tokenizer) {
+    auto made = AsyncEngine::CreateOver(SmallConfig(), {}, executor, std::move(tokenizer));
     EXPECT_TRUE(made.ok()) << made.status().message();
     engine_ = *std::move(made);
     auto api = Api::Create(std::move(options), [this] { return engine_; });
@@ -186,7 +189,8 @@ class ApiRig {
 
   // Begins a request.
   std::shared_ptr<RecordingReply> Begin(std::string method, std::string path, std::string body,
-                                        std::vector<HttpHeader> headers = {}) {
+                                        std::vector<HttpHeader> headers = {},
+                                        std::size_t max_writes = SIZE_MAX) {
     auto request = std::make_shared<HttpRequest>();
     request->method = std::move(method);
     const std::size_t query = path.find('?');
@@ -196,6 +200,7 @@ class ApiRig {
     request->headers = std::move(headers);
     request->request_id = StrCat("test-", ++num_requests_);
     auto reply = std::make_shared<RecordingReply>();
+    reply->set_max_writes(max_writes);
     const HttpHandler* handler = Find(request->method, request->path);
     EXPECT_NE(handler, nullptr) << request->path;
     if (handler != nullptr) (*handler)(request, reply);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "server/constraint.h"
 
 namespace quire {
@@ -58,6 +59,25 @@ PromptInput ChatInput(const ApiState& state, ChatTask& task) {
     return Status();
   };
   return input;
+}
+
+void WarnOfUnread(ApiCall& call, const ChatPrompt& prompt, std::string_view effort_field) {
+  if (prompt.chat_template) return;
+  const ChatTemplates& templates = call.state.templates;
+  std::vector<std::string> unread;
+  if (prompt.documents.is_array() && !prompt.documents.array().empty() &&
+      !templates.Reads("documents")) {
+    unread.emplace_back("documents");
+  }
+  if (prompt.reasoning_effort && !templates.Reads("reasoning_effort")) {
+    unread.emplace_back(effort_field);
+  }
+  if (prompt.kwargs.is_object()) {
+    for (const auto& [name, value] : prompt.kwargs.object()) {
+      if (!templates.Reads(name)) unread.push_back(StrCat("chat_template_kwargs.", name));
+    }
+  }
+  WarnOf(call, "fields that the chat template does not read", unread);
 }
 
 void TakeTemplateFields(ChatTemplateFields& fields, ChatPrompt& prompt) {

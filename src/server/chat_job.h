@@ -61,6 +61,11 @@ void KeepOfPrompt(const std::string& text, bool wants_text, RenderedChat& render
 // job.
 PromptInput ChatInput(const ApiState& state, ChatTask& task);
 
+// Notes what a client gives the chat template that it does not read; `effort_field` is the name
+// under which the client gave prompt.reasoning_effort. A template of the client's own is its
+// affair.
+void WarnOfUnread(ApiCall& call, const ChatPrompt& prompt, std::string_view effort_field);
+
 // Moves what says how a chat becomes a prompt.
 void TakeTemplateFields(ChatTemplateFields& fields, ChatPrompt& prompt);
 

@@ -59,6 +59,11 @@ std::string_view ChatTemplates::tool_source() const {
   return tool_use_ == nullptr ? source() : tool_use_->source();
 }
 
+bool ChatTemplates::Reads(std::string_view variable) const {
+  return default_ == nullptr || default_->Uses(variable) ||
+         (tool_use_ != nullptr && tool_use_->Uses(variable));
+}
+
 Result<std::string> ChatTemplates::Render(ChatPrompt prompt) const {
   if (prompt.chat_template) {
     if (!trusts_requests_) {

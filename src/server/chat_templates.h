@@ -45,6 +45,8 @@ class ChatTemplates {
   std::string_view source() const;
   // The same of the one for chats with tools.
   std::string_view tool_source() const;
+  // Whether one of them reads a variable of that name; true where there is none.
+  bool Reads(std::string_view variable) const;
   // Whether that one reads the tools of a request.
   bool ShowsTools() const { return tool_source().find("tools") != std::string_view::npos; }
 

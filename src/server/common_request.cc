@@ -25,6 +25,11 @@ Status CheckSalt(const std::optional<std::string>& salt) {
       StrCat("cache_salt: must have 1 to ", kMaxSaltBytes, " bytes, got ", salt->size()));
 }
 
+Status CheckInterval(std::optional<int> interval) {
+  if (interval.value_or(1) >= 1) return {};
+  return InvalidArgument(StrCat("stream_interval: must be at least 1, got ", *interval));
+}
+
 Status CheckLengths(const AsyncEngine& engine, const SamplingParams& sampling) {
   const int max_model_len = engine.decisions().plan.max_model_len;
   if (sampling.max_tokens && *sampling.max_tokens > max_model_len) {
@@ -60,6 +65,7 @@ Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams&
   QUIRE_RETURN_IF_ERROR(CheckModel(call.state, common.model));
   QUIRE_RETURN_IF_ERROR(CheckPriority(call.state, common.priority));
   QUIRE_RETURN_IF_ERROR(CheckSalt(common.cache_salt));
+  QUIRE_RETURN_IF_ERROR(CheckInterval(common.stream_interval));
   QUIRE_RETURN_IF_ERROR(CheckLengths(*call.engine, sampling));
   Delivery delivery;
   delivery.is_stream = common.stream.value_or(false);
@@ -75,6 +81,9 @@ Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams&
       common.return_tokens_as_token_ids.value_or(options.return_tokens_as_token_ids);
   QUIRE_ASSIGN_OR_RETURN(sampling.structured_outputs, ReadConstraint(common.constraint, names));
   QUIRE_RETURN_IF_ERROR(CheckBeamSearch(common, sampling));
+  if (!common.use_beam_search && common.length_penalty != 1.0) {
+    WarnOf(call, "fields without effect here", {"length_penalty"});
+  }
   sampling.output_kind = delivery.is_stream ? OutputKind::kDelta : OutputKind::kFinalOnly;
   return delivery;
 }
@@ -95,6 +104,7 @@ PromptInput InputOf(const CommonFields& common, const SamplingParams& sampling) 
   input.sampling = sampling;
   input.priority = static_cast<int>(common.priority);
   input.cache_salt = common.cache_salt.value_or("");
+  input.stream_interval = common.stream_interval.value_or(1);
   return input;
 }
 

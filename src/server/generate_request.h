@@ -1,6 +1,7 @@
 // The body of POST /inference/v1/generate.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/id.h"
@@ -13,12 +14,15 @@ namespace quire {
 struct GenerateSampling {
   SamplingParams sampling;
   JsonFieldOf<StructuredOutputsSchema> structured_outputs;
+  std::optional<int> stream_interval;
 };
 
 template <typename Visitor>
 void VisitFields(GenerateSampling& r, Visitor&& visit) {
   VisitSampling(r.sampling, visit, [](std::string_view) { return false; });
   visit("structured_outputs", r.structured_outputs, "A constraint of the answer");
+  visit("stream_interval", r.stream_interval,
+        "Tokens between two pieces of a stream; the first goes out at once");
 }
 
 // Of `common`, what this request has no name for stays as it begins.

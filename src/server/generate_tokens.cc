@@ -175,6 +175,7 @@ Status ReadSampling(ApiCall& call, GenerateRequest& request, GenerateSampling& s
   auto notes = ReadFields(request.sampling_params.value, sampling);
   if (!notes.ok()) return UnderPath(kField, notes.status());
   for (std::string& name : notes->unknown) name = StrCat(kField, ".", name);
+  request.common.stream_interval = sampling.stream_interval;
   request.common.constraint.structured_outputs = std::move(sampling.structured_outputs);
   return notes->is_empty() ? Status() : WarnOf(call, *notes, {});
 }

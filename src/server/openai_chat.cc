@@ -101,6 +101,7 @@ void MakeTask(ApiCall& call, Chat& chat) {
   job.add_special_tokens = request.chat.add_special_tokens;
   chat.shape.num_choices = static_cast<std::size_t>(std::clamp(request.sampling.n, 1, kMaxOutputs));
   chat.task.prompt = PromptOf(request, job.tools.shows_tools);
+  WarnOfUnread(call, chat.task.prompt, "reasoning_effort");
   chat.task.input = InputOf(request.common, request.sampling);
 }
 

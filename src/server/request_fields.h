@@ -143,6 +143,7 @@ struct CommonFields {
   std::optional<std::string> cache_salt;
   std::optional<bool> return_tokens_as_token_ids;
   std::optional<bool> return_token_ids;
+  std::optional<int> stream_interval;
   bool use_beam_search = false;
   double length_penalty = 1.0;
   ConstraintFields constraint;
@@ -159,6 +160,8 @@ void VisitFields(CommonFields& r, Visitor&& visit) {
   visit("return_tokens_as_token_ids", r.return_tokens_as_token_ids,
         "Tokens in logprobs as \"token_id:ID\"");
   visit("return_token_ids", r.return_token_ids, "Token ids beside the text");
+  visit("stream_interval", r.stream_interval,
+        "Tokens between two pieces of a stream; the first goes out at once");
   visit("use_beam_search", r.use_beam_search, "The n most probable answers by a beam search");
   visit("length_penalty", r.length_penalty, "Of a beam search; above 1 favours longer answers");
   VisitFields(r.constraint, visit);
@@ -181,7 +184,6 @@ void VisitForeignFields(Visitor&& visit) {
     visit(name, RefusedField(), "Not served");
   }
   visit("truncation_side", RefusedField{.neutral = "\"left\""}, "Only left is served");
-  visit("stream_interval", RefusedField{.neutral = "1"}, "Only 1 is served");
 }
 
 // The fields of SamplingParams but those that `is_left_out(name)`.

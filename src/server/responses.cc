@@ -144,14 +144,17 @@ Status ReadTools(ApiCall& call, Response& response) {
   return {};
 }
 
-Status ReadTemplateFields(Response& response) {
+Status ReadTemplateFields(ApiCall& call, Response& response) {
   ResponsesRequest& request = response.request;
   ChatPrompt& prompt = response.task.prompt;
   prompt.kwargs = std::move(request.chat_template_kwargs.value);
-  const Json* effort = request.reasoning.value.Find("effort");
-  if (effort == nullptr) return {};
-  return FieldReader::ReadWord(*effort, EffortWords::kWords, prompt.reasoning_effort)
-      .With("reasoning.effort");
+  if (const Json* effort = request.reasoning.value.Find("effort")) {
+    const Status read =
+        FieldReader::ReadWord(*effort, EffortWords::kWords, prompt.reasoning_effort);
+    if (!read.ok()) return read.With("reasoning.effort");
+  }
+  WarnOfUnread(call, prompt, "reasoning.effort");
+  return {};
 }
 
 Status CheckResponse(ApiCall& call, Response& response) {
@@ -172,7 +175,7 @@ Status CheckResponse(ApiCall& call, Response& response) {
   response.task.job.is_stream = delivery.is_stream;
   QUIRE_RETURN_IF_ERROR(ReadInput(call, response));
   QUIRE_RETURN_IF_ERROR(ReadTools(call, response));
-  return ReadTemplateFields(response);
+  return ReadTemplateFields(call, response);
 }
 
 Status ReadResponse(ApiCall& call, Json& body, Response& response) {

@@ -14,6 +14,7 @@
 #include "server/logprob_text.h"
 #include "server/render.h"
 #include "server/tokenize_request.h"
+#include "server/tool_plan.h"
 
 namespace quire {
 namespace {
@@ -49,10 +50,29 @@ Status SendTokens(ApiCall& call, const std::vector<TokenId>& ids, bool with_stri
   return {};
 }
 
+// What says how a chat is rendered says nothing of a text.
+std::vector<std::string> ChatFieldsOf(const Json& body) {
+  TokenizeRequest request;
+  NameCollector names;
+  VisitFields(request.chat, names);
+  std::vector<std::string> given;
+  for (const std::string& name : names.names()) {
+    const Json* value = body.Find(name);
+    if (name != "add_special_tokens" && value != nullptr && !value->is_null()) {
+      given.push_back(name);
+    }
+  }
+  if (const Json* tools = body.Find("tools"); tools != nullptr && !tools->is_null()) {
+    given.emplace_back("tools");
+  }
+  return given;
+}
+
 }  // namespace
 
 Status HandleTokenize(ApiCall call, Json body) {
   TokenizeRequest request;
+  const std::vector<std::string> chat_fields = ChatFieldsOf(body);
   QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
   QUIRE_RETURN_IF_ERROR(CheckModel(call.state, request.model));
   QUIRE_RETURN_IF_ERROR(NeedsTokenizer(call));
@@ -61,6 +81,7 @@ Status HandleTokenize(ApiCall call, Json body) {
   }
   const bool with_strings = request.return_token_strs.value_or(false);
   if (request.prompt) {
+    WarnOf(call, "fields that have an effect with messages only", chat_fields);
     const bool adds = request.add_special_tokens.value_or(true);
     const std::size_t num_bytes = request.prompt->size();
     return RunTokenizing(
@@ -75,6 +96,8 @@ Status HandleTokenize(ApiCall call, Json body) {
   prompt->messages = std::move(request.messages.value);
   prompt->tools = std::move(request.tools.value);
   TakeTemplateFields(request.chat, *prompt);
+  WarnOfTools(call, prompt->tools);
+  WarnOfUnread(call, *prompt, {});
   const bool adds = request.add_special_tokens.value_or(false);
   const std::size_t num_bytes = call.request->body.size();
   return RunTokenizing(

@@ -151,9 +151,8 @@ Result<ToolPlan> PlanAuto(ApiCall& call, const ToolFields& fields, ToolPlan plan
                ": to find calls in an answer the server needs --tool-call-parser NAME; without it "
                "tool_choice must be required, none or a function by name"));
   }
-  if (!state.templates.ShowsTools()) {
-    Warn(call, "tools: the chat template does not show them to the model");
-  } else if (state.tools_are_guessed) {
+  WarnOfTools(call, fields.tools);
+  if (state.templates.ShowsTools() && state.tools_are_guessed) {
     Warn(call, StrCat("tools: calls are looked for in the format ", state.tools->name,
                       ", as the chat template does not tell the model's own"));
   }
@@ -191,6 +190,12 @@ Result<ToolPlan> PlanTools(ApiCall& call, const ToolFields& fields, SamplingPara
   QUIRE_ASSIGN_OR_RETURN(const Json schema, RequiredSchema(tools, fields.is_parallel));
   QUIRE_RETURN_IF_ERROR(Constrain(sampling, schema, names));
   return plan;
+}
+
+void WarnOfTools(ApiCall& call, const Json& tools) {
+  const bool has_tools = tools.is_array() && !tools.array().empty();
+  if (!has_tools || call.state.templates.ShowsTools()) return;
+  Warn(call, "tools: the chat template does not show them to the model");
 }
 
 }  // namespace quire

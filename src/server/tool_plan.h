@@ -40,4 +40,7 @@ struct ToolFields {
 Result<ToolPlan> PlanTools(ApiCall& call, const ToolFields& fields, SamplingParams& sampling,
                            FieldNames& names);
 
+// Notes that the model does not see `tools` (null: none), where its chat template shows none.
+void WarnOfTools(ApiCall& call, const Json& tools);
+
 }  // namespace quire

@@ -71,7 +71,7 @@ Result<structured::JsonLayout> LayoutOf(const StructuredOutputParams& params) {
     }
   }
   if (structured::HasAnchors(regex) && !structured::StripAnchors(regex)) {
-    return Unimplemented("unsupported whitespace_pattern: anchors inside it");
+    return Unimplemented("whitespace_pattern: unsupported: anchors inside it");
   }
   layout.white_space = std::move(regex);
   return layout;
@@ -83,7 +83,7 @@ Result<Grammar::Node> TextsOfTags(const StructuredOutputParams& params, JsonText
   Grammar& grammar = json.grammar();
   QUIRE_ASSIGN_OR_RETURN(const Json tag, ParseJson(params.text, {.max_depth = 128}));
   if (tag.Find("format") != nullptr) {
-    return Unimplemented("unsupported structural_tag: format; give structures and triggers");
+    return Unimplemented("structural_tag: unsupported: format; give structures and triggers");
   }
   const Json* structures = tag.Find("structures");
   const Json* triggers = tag.Find("triggers");

@@ -63,7 +63,7 @@ class EbnfParser {
     return InvalidArgument(StrCat("grammar: line ", Line(), ": ", what));
   }
   Status Unsupported(std::string_view what) const {
-    return Unimplemented(StrCat("unsupported grammar: line ", Line(), ": ", what));
+    return Unimplemented(StrCat("grammar: unsupported: line ", Line(), ": ", what));
   }
   char Peek(std::size_t ahead = 0) const {
     return pos_ + ahead < text_.size() ? text_[pos_ + ahead] : '\0';

@@ -39,7 +39,7 @@ class Parser {
   }
   Status Unsupported(std::string_view what) const {
     return Unimplemented(
-        StrCat("unsupported regex: ", what, " at byte ", pos_, " of ", Printable(text_)));
+        StrCat("regex: unsupported: ", what, " at byte ", pos_, " of ", Printable(text_)));
   }
 
   bool at_end() const { return pos_ >= text_.size(); }

@@ -83,6 +83,8 @@ Status Scenario::SetOption(const Words& words) {
     options.max_num_seqs = number;
   } else if (key == "max_waiting") {
     options.max_waiting = number;
+  } else if (key == "max_waiting_tokens") {
+    options.max_waiting_tokens = number;
   } else if (key == "threshold") {
     options.long_prefill_token_threshold = number;
   } else if (key == "partial") {

@@ -1,0 +1,336 @@
+// Answers that must look like something, asked for over the routes.
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include <gtest/gtest.h>
+
+#include "exec/null_executor.h"
+#include "server/api_testing.h"
+
+namespace quire {
+namespace {
+
+constexpr const char* kCompletions = "/v1/completions";
+constexpr const char* kPath = "/v1/chat/completions";
+
+// An engine's worker whose every answer is `text`, a token a byte, and then the end.
+AsyncEngine::ExecutorFactory ScriptedExecutor(std::string text) {
+  return [text]() -> Result<std::unique_ptr<Executor>> {
+    const auto script = [text](RequestId, std::int32_t idx) -> TokenId {
+      const auto i = static_cast<std::size_t>(idx);
+      return i < text.size() ? static_cast<unsigned char>(text[i]) : kTestEos;
+    };
+    return std::unique_ptr<Executor>(new NullExecutor(NullExecutor::SmallFacts(300, 2048), script));
+  };
+}
+
+std::string Body(std::string_view more = "") {
+  return StrCat(R"({"messages":[{"role":"user","content":"hi"}])", more, "}");
+}
+
+// A streamed chat put together.
+struct Joined {
+  std::string content, reasoning, finish_reason;
+  std::vector<std::string> arguments;
+};
+Joined Join(const std::vector<Json>& events) {
+  Joined joined;
+  for (const Json& event : events) {
+    const Json& choice = At(event, "choices", 0);
+    const Json& delta = At(choice, "delta");
+    joined.content += TextOf(At(delta, "content"));
+    joined.reasoning += TextOf(At(delta, "reasoning"));
+    joined.finish_reason += TextOf(At(choice, "finish_reason"));
+    const Json& calls = At(delta, "tool_calls");
+    if (!calls.is_array()) continue;
+    for (const Json& call : calls.array()) {
+      if (At(call, "id").is_string()) joined.arguments.emplace_back();
+      joined.arguments.back() += TextOf(At(call, "function", "arguments"));
+    }
+  }
+  return joined;
+}
+
+// The one answer to a prompt under `constraint`, a member of structured_outputs.
+Json Constrained(ApiRig& rig, const std::string& constraint, int max_tokens = 200) {
+  return At(rig.PostOk(kCompletions, StrCat(R"({"prompt":"a","max_tokens":)", max_tokens,
+                                            R"(,"structured_outputs":{)", constraint, "}}")),
+            "choices", 0);
+}
+
+// Reasoning that no schema allows, and then more of it: what the schema does not allow becomes the
+// lowest token that it does.
+constexpr std::string_view kReasons = "why {\"b\": not? ";
+constexpr std::string_view kConstraint =
+    R"(,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":)"
+    R"({"type":"object","properties":{"a":{"enum":["x","y"]}},"required":["a"],)"
+    R"("additionalProperties":false}}})";
+
+TEST(Constraints, HoldForTheAnswerThatFollowsFreeReasoning) {
+  struct Opening {
+    const char* parser;
+    const char* prompt_end;
+    bool reasons;
+  };
+  for (const Opening& opening :
+       {Opening{"deepseek_r1", "", true}, Opening{"qwen3", "<think>\n", true},
+        Opening{"qwen3", "<think>\n\n</think>\n\n", false}}) {
+    ApiOptions options = ApiRig::SmallOptions();
+    options.reasoning_parser = opening.parser;
+    options.chat_template = StrCat(kTestTemplate, opening.prompt_end);
+    ApiRig rig(ScriptedExecutor(StrCat(kReasons, "</think>not JSON at all, {{{ and on and on")),
+               options);
+    const Json reply = rig.PostOk(kPath, Body(kConstraint));
+    const Json& message = At(reply, "choices", 0, "message");
+    const Joined joined = Join(rig.Stream(kPath, Body(StrCat(kConstraint, R"(,"stream":true)"))));
+    const std::string content = TextOf(At(message, "content"));
+    EXPECT_EQ(joined.content, content);
+    EXPECT_EQ(joined.finish_reason, "stop");
+    EXPECT_EQ(At(reply, "choices", 0, "finish_reason"), Json("stop"));
+    if (opening.reasons) {
+      EXPECT_EQ(TextOf(At(message, "reasoning")), kReasons) << opening.parser;
+      EXPECT_EQ(joined.reasoning, kReasons) << opening.parser;
+    } else {
+      EXPECT_TRUE(At(message, "reasoning").is_null());
+      EXPECT_EQ(joined.reasoning, "");
+    }
+    const Result<Json> answer = ParseJson(content);
+    ASSERT_TRUE(answer.ok()) << content;
+    ASSERT_EQ(answer->object().size(), 1U) << content;
+    EXPECT_TRUE(At(*answer, "a") == Json("x") || At(*answer, "a") == Json("y")) << content;
+  }
+}
+
+TEST(Constraints, HoldForTheCallThatFollowsFreeReasoning) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.reasoning_parser = "deepseek_r1";
+  ApiRig rig(ScriptedExecutor(StrCat(kReasons, "</think>no call at all, I would say")), options);
+  const std::string more =
+      R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",)"
+      R"("properties":{"a":{"enum":["x"]}},"required":["a"],"additionalProperties":false}}}],)"
+      R"("tool_choice":)";
+  for (const char* choice : {R"("required")", R"({"type":"function","function":{"name":"f"}})"}) {
+    const Json reply = rig.PostOk(kPath, Body(StrCat(more, choice)));
+    const Json& message = At(reply, "choices", 0, "message");
+    EXPECT_EQ(TextOf(At(message, "reasoning")), kReasons);
+    const Joined joined = Join(rig.Stream(kPath, Body(StrCat(more, choice, R"(,"stream":true)"))));
+    EXPECT_EQ(joined.reasoning, kReasons);
+    ASSERT_FALSE(joined.arguments.empty()) << choice;
+    const Json& call = At(message, "tool_calls", 0, "function");
+    EXPECT_EQ(TextOf(At(call, "arguments")), joined.arguments[0]);
+    const Result<Json> arguments = ParseJson(joined.arguments[0]);
+    ASSERT_TRUE(arguments.ok()) << joined.arguments[0];
+    EXPECT_EQ(At(*arguments, "a"), Json("x"));
+  }
+}
+
+TEST(Constraints, RequiredCallsAreMadeWhateverTheModelWouldSay) {
+  ApiRig rig(ScriptedExecutor("just prose, and no call"));
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",)"
+      R"("properties":{"a":{"enum":["x"]}},"required":["a"],"additionalProperties":false}}}])";
+  // Nothing but the limit ends a list of calls that the model does not end.
+  const Json required =
+      rig.PostOk(kPath, Body(tools + R"(,"tool_choice":"required","max_tokens":1000)"));
+  EXPECT_FALSE(At(required, "choices", 0, "message", "tool_calls").array().empty());
+  ApiRig willing(ScriptedExecutor(R"([{"name": "f", "parameters": {"a": "x"}}])"));
+  const Json whole = willing.PostOk(kPath, Body(tools + R"(,"tool_choice":"required")"));
+  EXPECT_EQ(At(whole, "choices", 0, "finish_reason"), Json("tool_calls"));
+  EXPECT_EQ(At(whole, "choices", 0, "message", "tool_calls").array().size(), 1U);
+  const Json named = rig.PostOk(
+      kPath, Body(tools + R"(,"tool_choice":{"type":"function","function":{"name":"f"}})"));
+  EXPECT_EQ(At(named, "choices", 0, "message", "tool_calls").array().size(), 1U);
+  for (const std::string& more : {tools + R"(,"tool_choice":"none")", tools}) {
+    const Json free = rig.PostOk(kPath, Body(more));
+    EXPECT_EQ(At(free, "choices", 0, "finish_reason"), Json("stop"));
+    EXPECT_EQ(At(free, "choices", 0, "message").Find("tool_calls"), nullptr);
+  }
+}
+
+TEST(Constraints, ReferencesThatResolveToNothingAreRefusedByName) {
+  ApiRig rig(ScriptedExecutor("x"));
+  for (const char* reference :
+       {"/$defs/Color", "#/$defs/Missing", "types.json#/Color", "https://example.com/color.json"}) {
+    const HttpResponse response = rig.Post(
+        kCompletions, StrCat(R"({"prompt":"a","structured_outputs":{"json":{"type":"object",)",
+                             R"("properties":{"c":{"$ref":")", reference, R"("}}}}})"));
+    EXPECT_EQ(response.status, 400) << reference;
+    EXPECT_NE(response.body.find(reference), std::string::npos) << response.body;
+  }
+}
+
+TEST(Constraints, RecursiveSchemasWorkAndPureCyclesAreRefused) {
+  ApiRig rig(ScriptedExecutor("junk"));
+  for (const char* schema :
+       {R"({"$defs":{"n":{"type":"object","properties":{"value":{"type":"integer"},)"
+        R"("children":{"type":"array","items":{"$ref":"#/$defs/n"}}},"required":["value"]}},)"
+        R"("$ref":"#/$defs/n"})",
+        R"({"$defs":{"a":{"type":"object","properties":{"b":{"$ref":"#/$defs/b"}}},)"
+        R"("b":{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}}}},"$ref":"#/$defs/a"})",
+        R"({"$defs":{"v":{"anyOf":[{"type":"string"},{"type":"array","items":)"
+        R"({"$ref":"#/$defs/v"}}]}},"$ref":"#/$defs/v"})"}) {
+    const Json answer = Constrained(rig, StrCat(R"("json":)", schema));
+    if (At(answer, "finish_reason") != Json("stop")) continue;  // cut off at its limit
+    EXPECT_TRUE(ParseJson(TextOf(At(answer, "text"))).ok()) << answer.Dump();
+  }
+  const Json word =
+      Constrained(rig, R"("json":{"$defs":{"w":{"enum":["on","off"]}},"$ref":"#/$defs/w"})");
+  const std::string text = TextOf(At(word, "text"));
+  EXPECT_TRUE(text == "\"on\"" || text == "\"off\"") << text;
+  const Json part = Constrained(
+      rig,
+      R"("json":{"type":"object","properties":{"a":{"anyOf":[{"const":1},{"const":22}]},)"
+      R"("b":{"$ref":"#/properties/a/anyOf/1"}},"required":["b"],"additionalProperties":false})",
+      1000);
+  const Result<Json> object = ParseJson(TextOf(At(part, "text")));
+  ASSERT_TRUE(object.ok()) << part.Dump();
+  EXPECT_EQ(At(*object, "b"), Json(22));
+  for (const char* cycle :
+       {R"({"$ref":"#"})", R"({"$defs":{"a":{"$ref":"#/$defs/b"},)"
+                           R"("b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"})"}) {
+    rig.Refused(kCompletions,
+                StrCat(R"({"prompt":"a","structured_outputs":{"json":)", cycle, "}}"));
+  }
+}
+
+// A candidate that matches is what the model says; one that does not becomes something else.
+TEST(Constraints, PatternsOfStringsAreSearchedFor) {
+  for (const std::string candidate : {"xqx", "qx", "xq", "q", "xz"}) {
+    ApiRig rig(ScriptedExecutor(StrCat("\"", candidate, "\"")));
+    for (const std::string pattern : {"q", "^q", "q$", "^q|z$", ""}) {
+      const Json answer =
+          Constrained(rig, StrCat(R"("json":{"type":"string","pattern":")", pattern, R"("})"), 40);
+      const bool matches = std::regex_search(candidate, std::regex(pattern));
+      EXPECT_EQ(TextOf(At(answer, "text")) == StrCat("\"", candidate, "\""), matches)
+          << pattern << " " << answer.Dump();
+    }
+  }
+}
+
+TEST(Constraints, LiteralsComeByteForByte) {
+  const std::vector<std::string> choices = {"No. 7", "a|b", "(x)", "50%+", R"(say "hi")"};
+  Json list = Json(JsonArray(choices.begin(), choices.end()));
+  for (const std::string& choice : choices) {
+    ApiRig rig(ScriptedExecutor(choice));
+    const Json answer = Constrained(rig, StrCat(R"("choice":)", list.Dump()));
+    EXPECT_EQ(At(answer, "text"), Json(choice));
+    EXPECT_EQ(At(answer, "finish_reason"), Json("stop"));
+  }
+  ApiRig rig(ScriptedExecutor("none of them"));
+  const std::string any = TextOf(At(Constrained(rig, StrCat(R"("choice":)", list.Dump())), "text"));
+  EXPECT_NE(std::ranges::find(choices, any), choices.end()) << any;
+  for (const std::string& value :
+       {StrCat("line\n", std::string(20, ' '), "end"), std::string("back\\slash")}) {
+    const Json answer = Constrained(rig, StrCat(R"("json":{"const":)", Json(value).Dump(), "}"));
+    const Result<Json> said = ParseJson(TextOf(At(answer, "text")));
+    ASSERT_TRUE(said.ok()) << answer.Dump();
+    EXPECT_EQ(*said, Json(value));
+  }
+}
+
+TEST(Constraints, WhatCannotBeEnforcedIsRefusedBeforeItIsScheduled) {
+  ApiRig rig(ScriptedExecutor("x"));
+  for (const char* constraint :
+       {R"("regex":"a**")", R"("regex":"(")", R"("regex":"[]")", R"("regex":"(a)\\1")",
+        R"("json":{"enum":[]})", R"("json":{"type":"strng"})",
+        R"("json":{"type":"array","minItems":3,"maxItems":1})", R"("json":[])", R"("json":false)",
+        R"("choice":[])", R"x("grammar":"root ::= (")x"}) {
+    const std::string body =
+        StrCat(R"({"prompt":"a","max_tokens":4,"structured_outputs":{)", constraint, "}}");
+    const std::string param = rig.Refused(kCompletions, body);
+    EXPECT_TRUE(param.starts_with("structured_outputs")) << body << " " << param;
+  }
+  rig.engine().Drain();
+  EXPECT_EQ(rig.engine().stats().num_generated_tokens, 0);
+  const std::pair<const char*, const char*> valid[] = {
+      {R"("regex":"(a|)b")", "(a|)b"}, {R"("regex":"(?:x)y")", "xy"}, {R"("regex":"a+?")", "a+"}};
+  for (const auto& [constraint, pattern] : valid) {
+    const std::string text = TextOf(At(Constrained(rig, constraint), "text"));
+    EXPECT_TRUE(std::regex_match(text, std::regex(pattern))) << text;
+  }
+}
+
+// The model would write nothing but blanks.
+TEST(Constraints, BlanksBetweenTheTokensOfAnObjectAreBounded) {
+  for (const char* blank : {" ", "\n"}) {
+    std::string blanks;
+    for (int i = 0; i < 400; ++i) blanks += blank;
+    ApiRig rig(ScriptedExecutor(blanks));
+    const Json answer = Constrained(
+        rig,
+        R"("json":{"type":"object","properties":{"a":{"enum":["p q"]},"b":{"type":"null"}},)"
+        R"("required":["a","b"],"additionalProperties":false})",
+        400);
+    EXPECT_EQ(At(answer, "finish_reason"), Json("stop"));
+    const Result<Json> object = ParseJson(TextOf(At(answer, "text")));
+    ASSERT_TRUE(object.ok()) << answer.Dump();
+    EXPECT_EQ(At(*object, "a"), Json("p q"));
+  }
+}
+
+TEST(Constraints, DeepSchemasAreRefusedAndOthersAreServed) {
+  ApiRig rig(ScriptedExecutor("x"));
+  std::string deep = R"({"type":"null"})";
+  for (int i = 0; i < 2000; ++i) deep = StrCat(R"({"type":"array","items":)", deep, "}");
+  EXPECT_EQ(
+      rig.Post(kCompletions, StrCat(R"({"prompt":"a","structured_outputs":{"json":)", deep, "}}"))
+          .status,
+      400);
+  rig.PostOk(kCompletions, R"({"prompt":"a"})");
+}
+
+// Fails each answer at its fourth token, as a worker does where a constraint leaves none.
+class DeadEnd : public NullExecutor {
+ public:
+  explicit DeadEnd(std::string why)
+      : NullExecutor(SmallFacts(300, 2048), [](RequestId, std::int32_t) { return 'a'; }),
+        why_(std::move(why)) {}
+  Status Execute(const StepPlan& plan, StepResult& out) override {
+    QUIRE_RETURN_IF_ERROR(NullExecutor::Execute(plan, out));
+    for (RowResult& row : out.rows) {
+      if (row.tokens.empty() || ++num_tokens_[row.id] < 4) continue;
+      row.tokens.clear();
+      row.logprobs.clear();
+      row.error = InvalidArgument(why_);
+    }
+    return {};
+  }
+
+ private:
+  const std::string why_;
+  std::map<RequestId, int> num_tokens_;
+};
+
+TEST(Constraints, AnAnswerThatFailsEndsWithAnErrorThatNamesThem) {
+  ApiRig rig([]() -> Result<std::unique_ptr<Executor>> {
+    return std::unique_ptr<Executor>(
+        new DeadEnd("structured_outputs: the grammar leaves no token to choose"));
+  });
+  const std::pair<const char*, const char*> requests[] = {
+      {kCompletions, R"("prompt":"a","guided_regex":"a*")"},
+      {kPath, R"("messages":[{"role":"user","content":"q"}],"guided_regex":"a*")"}};
+  for (const auto& [path, request] : requests) {
+    EXPECT_EQ(rig.Refused(path, StrCat("{", request, "}")), "guided_regex");
+    const HttpResponse response = rig.Post(path, StrCat("{", request, R"(,"stream":true})"));
+    EXPECT_EQ(response.status, 200) << "three tokens had gone out";
+    EXPECT_TRUE(response.body.ends_with("data: [DONE]\n\n"));
+    const std::vector<Json> events = EventsOf(response.body);
+    ASSERT_GE(events.size(), 2U);
+    for (std::size_t i = 0; i + 1 < events.size(); ++i) {
+      for (const char* member : {"id", "object", "created", "model"}) {
+        EXPECT_EQ(At(events[i], member), At(events[0], member));
+        EXPECT_NE(events[i].Find(member), nullptr);
+      }
+      EXPECT_EQ(At(events[i], "choices").array().size(), 1U);
+    }
+    const Json& error = At(events.back(), "error");
+    EXPECT_EQ(At(error, "param"), Json("guided_regex"));
+    EXPECT_EQ(At(error, "code"), Json(400));
+    EXPECT_EQ(At(error, "type"), Json("BadRequestError"));
+    EXPECT_NE(TextOf(At(error, "message")).find("leaves no token"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace quire
