@@ -24,10 +24,10 @@ def peer_folder(package):
     return CACHE / "peers" / package.replace("==", "-")
 
 
-def build_llama(name, targets, *flags):
-    """Builds targets once in a build folder of that name; gives the folder of the programs."""
+def build_llama(targets):
+    """Builds what of the targets is absent; gives the folder of the programs."""
     folder = peer_folder(LLAMA)
-    build = folder / name
+    build = folder / "build"
     programs = build / "bin"
     if all((programs / target).is_file() for target in targets):
         return programs
@@ -40,6 +40,7 @@ def build_llama(name, targets, *flags):
             archive.extractall(folder, filter="data")
     source = next(folder.glob("*/vendor/llama.cpp"))
     run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
-         "-DGGML_NATIVE=ON", "-DLLAMA_CURL=OFF", "-DLLAMA_BUILD_TESTS=OFF", *flags])
+         "-DGGML_NATIVE=ON", "-DLLAMA_CURL=OFF", "-DLLAMA_BUILD_TESTS=OFF",
+         "-DLLAMA_BUILD_UI=OFF", "-DLLAMA_BUILD_SERVER=ON"])
     run(["cmake", "--build", build, "--target", *targets])
     return programs

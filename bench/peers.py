@@ -60,7 +60,7 @@ class Llama:
 
     def __init__(self, options):
         self.options = options
-        self.programs = build_llama("build", ["llama-bench", "llama-batched-bench"])
+        self.programs = build_llama(["llama-bench", "llama-batched-bench"])
 
     def bench(self, prompt, generate):
         out = run([self.programs / "llama-bench", "-m", self.options.model, "-t",

@@ -39,8 +39,7 @@ ROWS = (("one token", "answers_per_s", "answers of one token a second", 1),
 
 
 def built_llama_server():
-    flags = ("-DLLAMA_BUILD_UI=OFF", "-DLLAMA_BUILD_SERVER=ON")
-    return build_llama("build-server", ["llama-server"], *flags) / "llama-server"
+    return build_llama(["llama-server"]) / "llama-server"
 
 
 def free_port():

@@ -12,14 +12,15 @@ constexpr int kSkipped = 77;  // ctest's SKIP_RETURN_CODE, cmake/folder.cmake
 bool CpuRuns(std::string_view isa) {
 #if defined(__x86_64__)
   if (isa == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (isa == "avx512") {
+  if (isa == "avx512_bf16" && !__builtin_cpu_supports("avx512bf16")) return false;
+  if (isa == "avx512" || isa == "avx512_bf16") {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512vnni");
   }
   if (isa == "neon") return false;
 #elif defined(__aarch64__)
-  if (isa == "avx2" || isa == "avx512") return false;
+  if (isa == "avx2" || isa == "avx512" || isa == "avx512_bf16") return false;
 #endif
   return true;
 }

@@ -390,8 +390,10 @@ void AsyncEngine::State::Give(std::span<const EngineCoreOutput> outputs) {
 void AsyncEngine::State::Recover(const Status& status) {
   is_healthy = false;
   QUIRE_LOG(kError) << "a step has failed: " << status.message();
-  output.Push(EngineFailure{.status = status});
   if (num_steps_since_restart >= kStepsToForgiveRestarts) num_restarts_in_a_row = 0;
+  // Whoever hears of the last failure and asks again is refused already.
+  if (num_restarts_in_a_row >= options.max_restarts) Fail(status);
+  output.Push(EngineFailure{.status = status});
   while (num_restarts_in_a_row < options.max_restarts) {
     ++num_restarts_in_a_row;
     num_steps_since_restart = 0;
@@ -399,7 +401,7 @@ void AsyncEngine::State::Recover(const Status& status) {
     is_healthy = true;
     return Give({});  // for those who count: nothing runs now
   }
-  Fail(status);
+  if (!failure) Fail(status);
 }
 
 bool AsyncEngine::State::Restart() {

@@ -6,8 +6,8 @@
 
 namespace quire::kernels {
 
-enum class KvType { kF32, kF16, kBF16 };
-inline constexpr int kNumKvTypes = 3;
+enum class KvType { kF32, kF16, kBF16, kInt8 };
+inline constexpr int kNumKvTypes = 4;
 
 // Positions are attended to in chunks of this many, counted from position 0.
 inline constexpr int kAttentionChunk = 128;
@@ -18,6 +18,9 @@ inline constexpr int kMaxQueries = 32;
 //   k: value d of slot s stands at [d * block_size + s], so that one dimension of neighbouring
 //      positions is contiguous;
 //   v: value d of slot s stands at [s * value_dim + d].
+// kInt8: the elements are signed codes, and after a block's codes of the head, in k as in v, come
+// block_size f32 scales, that of slot s the s-th, at whatever alignment that is. A vector (one
+// token's key or value of one head) is its scale times its codes.
 struct KvHead {
   std::byte* k;
   std::byte* v;
@@ -39,7 +42,16 @@ struct WriteKvArgs {
 };
 // Stores rows, rounded to nearest even to the pages' type; what is too large for f16 becomes its
 // largest value, with its sign.
+// kInt8: with max the largest magnitude in a vector,
+//   scale = max / kKvCodes, code = round to nearest even(x * (kKvCodes / max));
+//   max < kKvTiny: scale and codes are 0; NaN or infinity in it: scale is NaN, codes are 0.
+// So |scale * code - x| <= max / 254 * (1 + 2^-14), or 1e-30, and what is not finite spoils its own
+// vector alone: the scores of one position, or what has seen its value. All variants give the same
+// bits.
 using WriteKvFn = void (*)(const WriteKvArgs&);
+inline constexpr float kKvCodes = 127.0F;
+inline constexpr float kKvTiny = 1e-30F;
+inline constexpr int kKvScaleBytes = 4;
 
 struct AttendArgs {
   KvHead kv;
@@ -70,6 +82,9 @@ struct AttendArgs {
 //   o[d] = sum over j of p_j * v_j[d], fused, in order, on one accumulator.
 // Then (m, l, o) is merged into the state as MergeAttentionFn says. All variants give the same
 // bits; positions that a vector does not see are not read for it.
+// kInt8: k_j[d] and v_j[d] are the codes. Scales stand outside the sums over d: score_j (before a
+// cap) is multiplied by the key's scale last, and o[d] sums (p_j * the value's scale) * v_j[d]; l
+// has p_j itself. Beside the error of the values that were written this rounds twice a position.
 using AttendFn = void (*)(const AttendArgs&);
 
 struct AttentionState {

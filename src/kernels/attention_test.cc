@@ -22,7 +22,15 @@ struct Case {
   float softcap = 0.0F;
 };
 
-int BytesOfValue(KvType type) { return type == KvType::kF32 ? 4 : 2; }
+int BytesOfValue(KvType type) {
+  if (type == KvType::kInt8) return 1;
+  return type == KvType::kF32 ? 4 : 2;
+}
+
+// Elements of one head in one block.
+std::int64_t HeadElements(const Case& c, std::int64_t dim) {
+  return c.block_size * (c.type == KvType::kInt8 ? dim + kKvScaleBytes : dim);
+}
 
 // Two neighbouring heads' pages, written by the table's own kernel, the second head attended to.
 class Run {
@@ -32,17 +40,17 @@ class Run {
     const std::int64_t blocks = (positions + c.block_size - 1) / c.block_size + 1;
     const auto bytes = static_cast<std::size_t>(BytesOfValue(c.type));
     // What was not written is NaN in every type.
-    k_.assign(static_cast<std::size_t>(2 * blocks * c.block_size * c.head_dim) * bytes,
-              std::byte{0xFF});
-    v_.assign(static_cast<std::size_t>(2 * blocks * c.block_size * c.value_dim) * bytes,
-              std::byte{0xFF});
+    const std::int64_t k_elements = HeadElements(c, c.head_dim);
+    const std::int64_t v_elements = HeadElements(c, c.value_dim);
+    k_.assign(static_cast<std::size_t>(2 * blocks * k_elements) * bytes, std::byte{0xFF});
+    v_.assign(static_cast<std::size_t>(2 * blocks * v_elements) * bytes, std::byte{0xFF});
     for (std::int64_t b = 0; b < blocks; ++b) {
       block_table_.push_back(static_cast<std::int32_t>(blocks - 1 - b));
     }
-    kv_ = {.k = k_.data() + c.block_size * c.head_dim * BytesOfValue(c.type),
-           .v = v_.data() + c.block_size * c.value_dim * BytesOfValue(c.type),
-           .k_block_stride = 2 * c.block_size * c.head_dim,
-           .v_block_stride = 2 * c.block_size * c.value_dim,
+    kv_ = {.k = k_.data() + k_elements * BytesOfValue(c.type),
+           .v = v_.data() + v_elements * BytesOfValue(c.type),
+           .k_block_stride = 2 * k_elements,
+           .v_block_stride = 2 * v_elements,
            .block_size = c.block_size,
            .head_dim = c.head_dim,
            .value_dim = c.value_dim};
@@ -123,7 +131,7 @@ void ExpectSame(const Case& c) {
       << c.heads << " heads, first sees " << c.first_end << ", window " << c.window;
 }
 
-constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16};
+constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8};
 
 TEST(AttendKernel, HasTheBitsOfPortableForEveryBlockSize) {
   for (const KvType type : kTypes) {
@@ -142,9 +150,11 @@ TEST(AttendKernel, HasTheBitsOfPortableForEveryHeadSize) {
 }
 
 TEST(AttendKernel, HasTheBitsOfPortableForEveryTileOfQueries) {
-  for (std::int64_t heads = 1; heads <= 9; ++heads) {
-    for (std::int64_t rows = 1; rows * heads <= kMaxQueries; ++rows) {
-      ExpectSame({.rows = rows, .heads = heads, .first_end = 120});
+  for (const KvType type : {KvType::kF32, KvType::kInt8}) {
+    for (std::int64_t heads = 1; heads <= 9; ++heads) {
+      for (std::int64_t rows = 1; rows * heads <= kMaxQueries; ++rows) {
+        ExpectSame({.type = type, .rows = rows, .heads = heads, .first_end = 120});
+      }
     }
   }
 }
@@ -152,12 +162,14 @@ TEST(AttendKernel, HasTheBitsOfPortableForEveryTileOfQueries) {
 TEST(AttendKernel, HasTheBitsOfPortableForEveryContextAndWindow) {
   for (std::int64_t first_end = 1; first_end <= 140; first_end += first_end < 40 ? 1 : 9) {
     for (const std::int64_t window : {0, 1, 5, 100, 128, 131}) {
-      ExpectSame({.type = KvType::kBF16,
-                  .rows = 5,
-                  .heads = 2,
-                  .first_end = first_end,
-                  .window = window,
-                  .softcap = window == 5 ? 3.0F : 0.0F});
+      for (const KvType type : {KvType::kBF16, KvType::kInt8}) {
+        ExpectSame({.type = type,
+                    .rows = 5,
+                    .heads = 2,
+                    .first_end = first_end,
+                    .window = window,
+                    .softcap = window == 5 ? 3.0F : 0.0F});
+      }
     }
   }
 }
@@ -201,6 +213,113 @@ TEST(WriteKvKernel, StoresTheLargestHalfForWhatIsTooLargeForOne) {
   for (std::size_t d = 0; d < values.size(); ++d) {
     EXPECT_EQ(k[d * kBlock + 2], wanted[d]) << values[d];
     EXPECT_EQ(v[2 * values.size() + d], wanted[d]) << values[d];
+  }
+}
+
+// One vector of kind `kind`, hard to quantize.
+std::vector<float> HardVector(int kind, std::int64_t dim) {
+  std::vector<float> x = RandomFloats(dim, static_cast<std::uint64_t>(kind));
+  const auto last = static_cast<std::size_t>(dim - 1);
+  const auto fill = [&](float value) { std::fill(x.begin(), x.end(), value); };
+  if (kind == 0) x[last / 2] = 1e4F;
+  if (kind == 1) fill(0.0F);
+  if (kind == 2) fill(-1e-40F);
+  if (kind == 3) fill(0.7F);
+  if (kind == 4) x[last] = std::numeric_limits<float>::quiet_NaN();
+  if (kind == 5) x[0] = -INFINITY;
+  if (kind == 6) x[last] = -std::numeric_limits<float>::max();
+  if (kind == 7) fill(1e-30F);
+  if (kind == 8) fill(-9.9e-31F);
+  if (kind == 9) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 255) - 127.0F + 0.5F;
+  }
+  return x;
+}
+constexpr int kHardVectors = 20;  // those from 10 on are random; more than any register has lanes
+
+// All hard vectors as the keys and values of neighbouring slots.
+struct HardPages {
+  HardPages(const CpuTable& table, std::int64_t head_dim) : dim(head_dim) {
+    std::vector<float> rows;
+    std::vector<std::int32_t> slots;
+    for (int i = 0; i < kHardVectors; ++i) {
+      const auto x = HardVector(i, dim);
+      rows.insert(rows.end(), x.begin(), x.end());
+      slots.push_back(i + 3);
+    }
+    const auto elements = static_cast<std::size_t>(kBlock * (dim + kKvScaleBytes));
+    k.assign(elements, 0x55);
+    v.assign(elements, 0x55);
+    table.write_kv[static_cast<int>(KvType::kInt8)](
+        {.kv = {.k = reinterpret_cast<std::byte*>(k.data()),
+                .v = reinterpret_cast<std::byte*>(v.data()),
+                .k_block_stride = static_cast<std::int64_t>(elements),
+                .v_block_stride = static_cast<std::int64_t>(elements),
+                .block_size = kBlock,
+                .head_dim = dim,
+                .value_dim = dim},
+         .k = rows.data(),
+         .v = rows.data(),
+         .k_stride = dim,
+         .v_stride = dim,
+         .rows = kHardVectors,
+         .slots = slots.data()});
+  }
+  static float ScaleIn(const std::vector<std::int8_t>& page, std::int64_t head_dim, int i) {
+    float scale;
+    std::memcpy(&scale, page.data() + kBlock * head_dim + (i + 3) * kKvScaleBytes, sizeof scale);
+    return scale;
+  }
+  int KeyCode(int i, std::int64_t d) const {
+    return k[static_cast<std::size_t>(d * kBlock + i + 3)];
+  }
+  int ValueCode(int i, std::int64_t d) const {
+    return v[static_cast<std::size_t>((i + 3) * dim + d)];
+  }
+
+  static constexpr std::int64_t kBlock = 32;
+  std::int64_t dim;
+  std::vector<std::int8_t> k;
+  std::vector<std::int8_t> v;
+};
+
+TEST(WriteKvInt8Kernel, StaysWithinItsBoundOnHardVectors) {
+  for (const std::int64_t dim : {1, 7, 16, 64, 80, 130}) {
+    const HardPages pages(TableUnderTest(), dim);
+    for (int i = 0; i < kHardVectors; ++i) {
+      const auto x = HardVector(i, dim);
+      const float scale = HardPages::ScaleIn(pages.k, dim, i);
+      EXPECT_TRUE(SameBits(scale, HardPages::ScaleIn(pages.v, dim, i)));
+      double max = 0.0;
+      for (const float value : x) max = std::max(max, std::fabs(double{value}));
+      const double bound = std::max(max / 254.0 * (1.0 + 1.0 / 16384.0), 1e-30);
+      for (std::int64_t d = 0; d < dim; ++d) {
+        EXPECT_EQ(pages.KeyCode(i, d), pages.ValueCode(i, d));
+        if (i == 4 || i == 5) {
+          EXPECT_TRUE(std::isnan(scale));
+          EXPECT_EQ(pages.KeyCode(i, d), 0);
+        } else {
+          const double stored = double{scale} * pages.KeyCode(i, d);
+          EXPECT_LE(std::fabs(stored - double{x[static_cast<std::size_t>(d)]}), bound)
+              << "vector " << i << ", dimension " << d << " of " << dim;
+        }
+      }
+    }
+  }
+}
+
+TEST(WriteKvInt8Kernel, HasTheBitsOfPortableForHardVectors) {
+  for (std::int64_t dim = 1; dim <= 70; ++dim) {
+    const HardPages got(TableUnderTest(), dim);
+    const HardPages want(PortableTable(), dim);
+    for (int i = 0; i < kHardVectors; ++i) {
+      EXPECT_TRUE(SameBits(HardPages::ScaleIn(got.k, dim, i), HardPages::ScaleIn(want.k, dim, i)));
+      EXPECT_TRUE(SameBits(HardPages::ScaleIn(got.v, dim, i), HardPages::ScaleIn(want.v, dim, i)));
+      for (std::int64_t d = 0; d < dim; ++d) {
+        ASSERT_EQ(got.KeyCode(i, d), want.KeyCode(i, d)) << i << " " << d << " " << dim;
+        ASSERT_EQ(got.ValueCode(i, d), want.ValueCode(i, d)) << i << " " << d << " " << dim;
+      }
+    }
   }
 }
 

@@ -31,6 +31,36 @@ using MatmulFloatFn = void (*)(const MatmulFloatArgs&);
 enum class FloatType { kF32, kF16, kBF16 };
 inline constexpr int kNumFloatTypes = 3;
 
+// ---- bf16 activations ----
+
+// out[i] = x[i] rounded to nearest even, denormals to zero.
+using RoundBf16Fn = void (*)(const float* x, std::int64_t n, std::uint16_t* out);
+
+struct MatmulBf16Args {
+  const std::uint16_t* x;  // [rows, depth] contiguous, as RoundBf16Fn made them
+  std::int64_t rows;
+  const std::byte* weights;  // [outputs, depth] contiguous, bf16
+  std::int64_t outputs;
+  std::int64_t depth;
+  float* out;  // [rows, outputs], row stride `out_stride`
+  std::int64_t out_stride;
+  const float* bias;  // [outputs], or null
+  bool accumulate;
+};
+
+// As MatmulFloatFn, with x rounded to bf16 and the sum in another order: f32, over 16 lanes, values
+// 2i and 2i + 1 of depth on lane i % 16, a pair added as the processor's instruction adds it,
+// denormals as zeros; then lanes fold by halves. An output depends on its row of x and its row of
+// weights alone, but its last bits on the kind of processor. Against MatmulFloatFn over f32 x it
+// is off by at most (2^-8 + (depth / 16 + 6) * 2^-23) * sum_i |x[i] w[i]|, and depth * 2^-126 times
+// the larger of the largest weight and value.
+using MatmulBf16Fn = void (*)(const MatmulBf16Args&);
+
+struct Bf16Kernel {
+  RoundBf16Fn round = nullptr;  // null, as `matmul`: the ISA has none
+  MatmulBf16Fn matmul = nullptr;
+};
+
 // ---- int8 activations ----
 
 inline constexpr int kQuantValues = 32;  // values of a row that share one scale

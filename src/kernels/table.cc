@@ -17,7 +17,8 @@ struct IsaName {
 };
 constexpr std::array kIsaNames = {
     IsaName{CpuIsa::kPortable, "portable"}, IsaName{CpuIsa::kAvx2, "avx2"},
-    IsaName{CpuIsa::kAvx512, "avx512"}, IsaName{CpuIsa::kNeon, "neon"}};
+    IsaName{CpuIsa::kAvx512, "avx512"}, IsaName{CpuIsa::kAvx512Bf16, "avx512_bf16"},
+    IsaName{CpuIsa::kNeon, "neon"}};
 
 void FillPortable(CpuTable& table) {
   FillPortableNorm(table);
@@ -86,6 +87,8 @@ bool IsRunnable(CpuIsa isa) {
       return features.avx2;
     case CpuIsa::kAvx512:
       return features.avx512;
+    case CpuIsa::kAvx512Bf16:
+      return features.avx512_bf16;
     case CpuIsa::kNeon:
       return features.neon;
   }
@@ -100,7 +103,7 @@ Result<CpuIsa> ChooseIsa(std::optional<std::string_view> wish) {
     return InvalidArgument(
         StrCat("QUIRE_CPU_ISA: this processor runs ", RunnableNames(), ", got ", Printable(*wish)));
   }
-  for (const CpuIsa isa : {CpuIsa::kAvx512, CpuIsa::kAvx2, CpuIsa::kNeon}) {
+  for (const CpuIsa isa : {CpuIsa::kAvx512Bf16, CpuIsa::kAvx512, CpuIsa::kAvx2, CpuIsa::kNeon}) {
     if (IsRunnable(isa)) return isa;
   }
   return CpuIsa::kPortable;
@@ -112,8 +115,10 @@ CpuTable MakeTable(CpuIsa isa) {
   table.isa = isa;
   FillPortable(table);
 #if defined(__x86_64__)
-  if (isa == CpuIsa::kAvx2 || isa == CpuIsa::kAvx512) FillAvx2(table);
-  if (isa == CpuIsa::kAvx512) FillAvx512(table);
+  const bool is_avx512 = isa == CpuIsa::kAvx512 || isa == CpuIsa::kAvx512Bf16;
+  if (isa == CpuIsa::kAvx2 || is_avx512) FillAvx2(table);
+  if (is_avx512) FillAvx512(table);
+  if (isa == CpuIsa::kAvx512Bf16) FillAvx512Bf16Matmul(table);
 #elif defined(__aarch64__)
   if (isa == CpuIsa::kNeon) FillNeon(table);
 #endif

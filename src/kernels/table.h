@@ -17,7 +17,7 @@
 
 namespace quire::kernels {
 
-enum class CpuIsa { kPortable, kAvx2, kAvx512, kNeon };
+enum class CpuIsa { kPortable, kAvx2, kAvx512, kAvx512Bf16, kNeon };
 
 inline constexpr int kNumDTypes = static_cast<int>(DType::kNVFP4) + 1;
 
@@ -33,6 +33,7 @@ struct CpuTable {
   ArgMaxFn arg_max;
   SumExpFn sum_exp;
   MatmulFloatFn matmul_float[kNumFloatTypes];  // FloatType
+  Bf16Kernel bf16;
   QuantizeFn quantize;
   QuantKernel quant[kNumDTypes];        // DType
   DequantizeFn dequantize[kNumDTypes];  // DType; null: not supported
@@ -42,7 +43,7 @@ struct CpuTable {
   PeakKernel peak[kNumPeakKinds];  // PeakKind
 };
 
-// "portable", "avx2", "avx512", "neon".
+// "portable", "avx2", "avx512", "avx512_bf16", "neon".
 std::string_view ToString(CpuIsa isa);
 
 // The fastest ISA that this processor runs, or the one wished for (the value of QUIRE_CPU_ISA). A

@@ -9,14 +9,15 @@ TEST(ChooseIsa, TakesAWishThatTheProcessorRunsAndNoOther) {
   EXPECT_EQ(*ChooseIsa("portable"), CpuIsa::kPortable);
   EXPECT_TRUE(IsRunnable(*ChooseIsa()));
   EXPECT_EQ(ChooseIsa("sse9").status().code(), Code::kInvalidArgument);
-  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kNeon}) {
+  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kNeon}) {
     const auto chosen = ChooseIsa(ToString(isa));
     EXPECT_EQ(chosen.ok(), IsRunnable(isa)) << ToString(isa);
   }
 }
 
 TEST(MakeTable, HasEveryOperatorForEveryRunnableIsa) {
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kNeon}) {
+  for (const CpuIsa isa :
+       {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kNeon}) {
     if (!IsRunnable(isa)) continue;
     const CpuTable table = MakeTable(isa);
     EXPECT_EQ(table.isa, isa);
@@ -29,6 +30,8 @@ TEST(MakeTable, HasEveryOperatorForEveryRunnableIsa) {
     EXPECT_NE(table.sum_exp, nullptr);
     EXPECT_NE(table.quantize, nullptr);
     EXPECT_NE(table.merge_attention, nullptr);
+    EXPECT_EQ(table.bf16.matmul != nullptr, isa == CpuIsa::kAvx512Bf16);
+    EXPECT_EQ(table.bf16.round != nullptr, isa == CpuIsa::kAvx512Bf16);
     for (const auto function : table.activation) EXPECT_NE(function, nullptr);
     for (const auto function : table.matmul_float) EXPECT_NE(function, nullptr);
     for (const auto function : table.write_kv) EXPECT_NE(function, nullptr);

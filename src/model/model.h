@@ -27,7 +27,8 @@ struct ForwardInput {
   std::span<const std::int32_t> positions;      // [rows]
   std::span<const ops::AttentionBatch> groups;  // one a KV group
   std::span<const ops::KvPages> pages;          // one a model layer
-  // Rising: the rows whose hidden states are read afterwards. Absent: all of them.
+  // Rising: the rows whose hidden states are read afterwards, of each request some of its last
+  // ones. Absent: all of them.
   std::optional<std::span<const std::int32_t>> wanted_rows = std::nullopt;
 };
 

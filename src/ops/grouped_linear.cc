@@ -45,7 +45,8 @@ class GroupedProduct {
   SharedRows GroupRows(std::int64_t group) const {
     const std::int64_t first = starts_[static_cast<std::size_t>(group)];
     std::byte* panels = has_quant_ ? panels_ + first * PanelBytes(1, depth()) : nullptr;
-    return {x_.f32() + first * depth(), RowsOf(group), depth(), panels};
+    std::uint16_t* rounded = has_bf16_ ? rounded_ + first * depth() : nullptr;
+    return {x_.f32() + first * depth(), RowsOf(group), depth(), panels, rounded};
   }
   // The memory of a thread for weights that are dequantized on the way.
   float* Expanded(int thread_idx) const {
@@ -61,10 +62,12 @@ class GroupedProduct {
   std::span<const std::int32_t> starts_;
   std::span<const GroupedJob> jobs_;
   bool has_quant_ = false;
+  bool has_bf16_ = false;
   bool has_expand_ = false;
   GroupCut* cuts_ = nullptr;
   std::byte* panels_ = nullptr;
-  float* expanded_ = nullptr;  // [num_threads, kExpandOutputs, depth]
+  float* expanded_ = nullptr;         // [num_threads, kExpandOutputs, depth]
+  std::uint16_t* rounded_ = nullptr;  // [rows, depth] bf16
 };
 
 // The last of `cuts` [0, count) whose `first` is at most `value`: that which holds it, for those
@@ -93,6 +96,7 @@ void GroupedProduct::LookAtWeights() {
       QUIRE_CHECK(weight->in_features() == depth());
       QUIRE_CHECK(weight->out_features() == job.out.dim(1));
       has_quant_ |= weight->packed().path == Packed::Path::kQuant;
+      has_bf16_ |= weight->packed().path == Packed::Path::kBf16;
       has_expand_ |= weight->packed().path == Packed::Path::kExpand;
     }
   }
@@ -104,11 +108,13 @@ void GroupedProduct::TakeScratch() {
   const std::int64_t panel_bytes = has_quant_ ? PanelBytes(x_.dim(0), depth()) : 0;
   const std::int64_t expanded =
       has_expand_ ? ctx_.pool->num_threads() * kExpandOutputs * depth() : 0;
-  std::byte* memory =
-      ctx_.scratch->Get(static_cast<std::size_t>(cut_bytes + panel_bytes + expanded * 4));
+  const std::int64_t rounded = has_bf16_ ? x_.dim(0) * depth() : 0;
+  std::byte* memory = ctx_.scratch->Get(
+      static_cast<std::size_t>(cut_bytes + panel_bytes + expanded * 4 + rounded * 2));
   cuts_ = reinterpret_cast<GroupCut*>(memory);
   panels_ = memory + cut_bytes;
   expanded_ = reinterpret_cast<float*>(panels_ + panel_bytes);
+  rounded_ = reinterpret_cast<std::uint16_t*>(expanded_ + expanded);
 }
 
 // Outputs of a group's job, in units of what a slice may be.
@@ -182,6 +188,7 @@ void GroupedProduct::RunTask(std::int64_t task, int thread_idx) const {
 
 void GroupedProduct::Run() {
   if (has_quant_) Quantize();
+  if (has_bf16_) RoundRows(ctx_, x_.f32(), x_.dim(0) * depth(), rounded_);
   ctx_.pool->ForEach(cuts_[num_groups()].first_task,
                      [&](std::int64_t task, int thread_idx) { RunTask(task, thread_idx); });
 }

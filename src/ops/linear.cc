@@ -38,6 +38,7 @@ class Product {
   SharedRows rows_;
   std::span<const LinearJob> jobs_;
   bool has_quant_ = false;
+  bool has_bf16_ = false;
   bool has_expand_ = false;
   std::int64_t grains_per_task_ = 1;
   std::int64_t num_tasks_ = 0;
@@ -46,10 +47,11 @@ class Product {
 };
 
 Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs)
-    : ctx_(ctx), rows_{x.f32(), x.dim(0), x.dim(1), nullptr}, jobs_(jobs) {
+    : ctx_(ctx), rows_{x.f32(), x.dim(0), x.dim(1), nullptr, nullptr}, jobs_(jobs) {
   for (const LinearJob& job : jobs_) {
     const Packed& weight = job.weight->packed();
     has_quant_ |= weight.path == Packed::Path::kQuant;
+    has_bf16_ |= weight.path == Packed::Path::kBf16;
     has_expand_ |= weight.path == Packed::Path::kExpand;
   }
   CutTasks();
@@ -78,9 +80,12 @@ void Product::TakeScratch() {
     panel_bytes = rows_.num_panels() * PanelBytes(kernels::kPanelRows, rows_.depth);
   }
   const std::int64_t expanded = has_expand_ ? num_threads * kExpandOutputs * rows_.depth : 0;
-  if (panel_bytes + expanded == 0) return;
-  rows_.panels = ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4));
+  const std::int64_t rounded = has_bf16_ ? rows_.rows * rows_.depth : 0;
+  if (panel_bytes + expanded + rounded == 0) return;
+  rows_.panels =
+      ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4 + rounded * 2));
   expanded_ = reinterpret_cast<float*>(rows_.panels + panel_bytes);
+  rows_.rounded = reinterpret_cast<std::uint16_t*>(expanded_ + expanded);
   if (is_one_panel) own_panels_.emplace(ctx_, rows_.x, rows_.rows, rows_.depth, rows_.panels);
 }
 
@@ -111,6 +116,7 @@ void Product::RunTask(std::int64_t task, int thread_idx) const {
 
 void Product::Run() {
   if (has_quant_ && !own_panels_) Quantize();
+  if (has_bf16_) RoundRows(ctx_, rows_.x, rows_.rows * rows_.depth, rows_.rounded);
   ctx_.pool->ForEach(num_tasks_,
                      [&](std::int64_t task, int thread_idx) { RunTask(task, thread_idx); });
 }

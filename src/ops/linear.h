@@ -14,7 +14,8 @@ namespace quire::ops {
 
 // How a product with a weight may treat its activations.
 enum class MatmulPrecision {
-  kFast,     // int8 per row and block where that is faster for this weight type and ISA
+  kFast,     // rounded where that is faster for this weight type and ISA: to int8 per row and
+             // block, or to bf16
   kFloat32,  // f32 activations always; the weights are dequantized on the way
 };
 

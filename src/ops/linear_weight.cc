@@ -125,6 +125,12 @@ Result<LinearWeight> LinearWeight::Create(OpContext& ctx, ConstTensorView source
   packed.in_features = source.dim(1);
   packed.num_bytes = static_cast<std::size_t>(packed.row_bytes() * packed.out_features);
   packed.data = source.data();
+  if (source.dtype() == DType::kBF16 && precision == MatmulPrecision::kFast &&
+      ctx.table->bf16.matmul != nullptr) {
+    packed.path = Packed::Path::kBf16;
+    packed.matmul_bf16 = ctx.table->bf16.matmul;
+    return weight;
+  }
   if (const auto float_type = FloatTypeOf(source.dtype())) {
     packed.path = Packed::Path::kFloat;
     packed.matmul_float = ctx.table->matmul_float[static_cast<int>(*float_type)];

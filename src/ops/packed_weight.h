@@ -14,6 +14,7 @@ namespace quire::ops {
 struct LinearWeight::Packed {
   enum class Path {
     kFloat,   // plain values, f32 activations
+    kBf16,    // bf16 values, activations rounded to bf16
     kQuant,   // tiles, int8 activations
     kExpand,  // checkpoint blocks, dequantized on the way; f32 activations
   };
@@ -27,6 +28,7 @@ struct LinearWeight::Packed {
   std::shared_ptr<std::byte> copy;
 
   kernels::MatmulFloatFn matmul_float = nullptr;  // kFloat; kExpand: of F32
+  kernels::MatmulBf16Fn matmul_bf16 = nullptr;    // kBf16
   kernels::DequantizeFn dequantize = nullptr;     // kExpand
   kernels::QuantKernel quant;                     // kQuant
 

@@ -12,6 +12,8 @@ using Packed = LinearWeight::Packed;
 
 // Blocks of 32 values that are worth waking a thread for.
 constexpr std::int64_t kQuantizeBlocks = 128;
+// The same for values that are rounded to bf16.
+constexpr std::int64_t kRoundValues = 16384;
 
 void MultiplyQuant(const LinearJob& job, const SharedRows& rows, Slice slice) {
   const std::int64_t stride = job.weight->out_features();
@@ -19,6 +21,22 @@ void MultiplyQuant(const LinearJob& job, const SharedRows& rows, Slice slice) {
     float* out = job.out.f32() + panel * kPanelRows * stride + slice.begin;
     MultiplyPanel(job, {rows.PanelAt(panel), rows.PanelRows(panel), out, stride}, slice.begin,
                   slice.end);
+  }
+}
+
+void MultiplyBf16(const LinearJob& job, const SharedRows& rows, Slice slice) {
+  const Packed& weight = job.weight->packed();
+  for (std::int64_t panel = 0; panel < rows.num_panels(); ++panel) {
+    const std::int64_t first = panel * kPanelRows;
+    weight.matmul_bf16({.x = rows.rounded + first * rows.depth,
+                        .rows = rows.PanelRows(panel),
+                        .weights = weight.data + slice.begin * weight.row_bytes(),
+                        .outputs = slice.end - slice.begin,
+                        .depth = rows.depth,
+                        .out = job.out.f32() + first * weight.out_features + slice.begin,
+                        .out_stride = weight.out_features,
+                        .bias = job.bias.empty() ? nullptr : job.bias.f32() + slice.begin,
+                        .accumulate = job.accumulate});
   }
 }
 
@@ -83,11 +101,26 @@ std::int64_t QuantizeGrain(std::int64_t panel_rows) {
   return std::max<std::int64_t>(1, kQuantizeBlocks / panel_rows);
 }
 
+void RoundRows(OpContext& ctx, const float* x, std::int64_t values, std::uint16_t* out) {
+  const std::int64_t tasks = CeilDiv(values, kRoundValues);
+  const auto round = [&](std::int64_t task, int) {
+    const std::int64_t begin = task * kRoundValues;
+    ctx.table->bf16.round(x + begin, std::min(kRoundValues, values - begin), out + begin);
+  };
+  if (tasks > 1) {
+    ctx.pool->ForEach(tasks, round);
+  } else if (tasks == 1) {
+    round(0, 0);
+  }
+}
+
 void MultiplySlice(const LinearJob& job, const SharedRows& rows, Slice slice, float* expanded) {
   const Packed& weight = job.weight->packed();
   switch (weight.path) {
     case Packed::Path::kQuant:
       return MultiplyQuant(job, rows, slice);
+    case Packed::Path::kBf16:
+      return MultiplyBf16(job, rows, slice);
     case Packed::Path::kFloat:
       return MultiplyFloat(job, rows, slice, weight.data + slice.begin * weight.row_bytes());
     case Packed::Path::kExpand:

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/context.h"
 #include "ops/linear.h"
 #include "ops/packed_weight.h"
 
@@ -16,13 +17,14 @@ inline constexpr std::int64_t kExpandOutputs = 16;
 // Smallest number of outputs that a slice may have; slices begin at its multiples.
 std::int64_t GrainOf(const LinearWeight::Packed& weight);
 
-// Rows that are multiplied by the same weights, and where they lie quantized: in panels of
-// kPanelRows, the last one of what is left.
+// Rows that are multiplied by the same weights, and where they lie quantized, in panels of
+// kPanelRows, the last one of what is left; or rounded.
 struct SharedRows {
   const float* x;  // [rows, depth]
   std::int64_t rows;
   std::int64_t depth;
-  std::byte* panels;  // PanelBytes(rows, depth) in all; null where no weight wants them
+  std::byte* panels;       // PanelBytes(rows, depth) in all; null where no weight wants them
+  std::uint16_t* rounded;  // [rows, depth] bf16, likewise
 
   std::int64_t num_panels() const;
   std::int64_t PanelRows(std::int64_t panel) const;
@@ -35,6 +37,9 @@ struct SharedRows {
 // Blocks of one panel that a thread quantizes at once. Cut by blocks, not by rows: the rows of a
 // block share cache lines, which threads would take from each other.
 std::int64_t QuantizeGrain(std::int64_t panel_rows);
+
+// Rounds `values` of them to bf16, on all threads where that is worth waking them.
+void RoundRows(OpContext& ctx, const float* x, std::int64_t values, std::uint16_t* out);
 
 // Outputs [begin, end) of `job` for all rows. `expanded` [kExpandOutputs, depth] is the thread's
 // own; it may be null where the weight is not dequantized on the way.

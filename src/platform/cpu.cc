@@ -92,6 +92,7 @@ CpuFeatures DetectCpuFeatures() {
   features.avx512 = features.avx2 && __builtin_cpu_supports("avx512f") &&
                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+  features.avx512_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__)
   features.neon = true;  // part of the baseline
 #endif

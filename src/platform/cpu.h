@@ -9,7 +9,8 @@ namespace quire {
 struct CpuFeatures {
   bool avx2 = false;    // with FMA and F16C
   bool avx512 = false;  // F, BW, DQ, VL and VNNI
-  bool neon = false;    // Advanced SIMD
+  bool avx512_bf16 = false;
+  bool neon = false;  // Advanced SIMD
 };
 CpuFeatures DetectCpuFeatures();
 

@@ -17,6 +17,7 @@ TEST(UsableCores, AreOnePerPhysicalCoreInOrder) {
 TEST(CpuFeatures, Avx512ImpliesAvx2) {
   const CpuFeatures features = DetectCpuFeatures();
   EXPECT_TRUE(features.avx2 || !features.avx512);
+  EXPECT_TRUE(features.avx512 || !features.avx512_bf16);
 }
 
 }  // namespace

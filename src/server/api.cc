@@ -138,6 +138,8 @@ std::vector<Route> Api::Routes() {
   json("/v1/completions/render", HandleCompletionRender, openai);
   json("/v1/chat/completions", HandleChat, openai);
   json("/v1/chat/completions/render", HandleChatRender, openai);
+  json("/v1/completions/derender", HandleCompletionDerender, openai);
+  json("/v1/chat/completions/derender", HandleChatDerender, openai);
   json("/v1/chat/completions/batch", HandleChatBatch, openai);
   json("/v1/responses", HandleResponse, openai);
   json("/v1/responses/render", HandleResponseRender, openai);

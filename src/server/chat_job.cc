@@ -38,6 +38,11 @@ Constraint AfterReasoning(const ApiState& state, const Constraint& given) {
 
 }  // namespace
 
+void KeepOfPrompt(const std::string& text, bool wants_text, RenderedChat& rendered) {
+  rendered.prompt_end = text.substr(text.size() - std::min(text.size(), kPromptEndBytes));
+  if (wants_text) rendered.prompt_text = text;
+}
+
 PromptInput ChatInput(const ApiState& state, ChatTask& task) {
   PromptInput input = std::move(task.input);
   input.add_special_tokens = task.job.add_special_tokens;
@@ -48,8 +53,7 @@ PromptInput ChatInput(const ApiState& state, ChatTask& task) {
                        std::make_shared<ChatPrompt>(std::move(task.prompt))](PromptInput& self) {
     Result<std::string> text = state.templates.Render(std::move(*prompt));
     if (!text.ok()) return text.status();
-    rendered->prompt_end = text->substr(text->size() - std::min(text->size(), kPromptEndBytes));
-    if (wants_text) rendered->prompt_text = *text;
+    KeepOfPrompt(*text, wants_text, *rendered);
     self.text = *std::move(text);
     return Status();
   };
@@ -71,6 +75,7 @@ bool NeedsSpecialTokens(const ApiState& state, const ToolPlan& tools) {
 
 std::unique_ptr<AnswerParser> MakeParser(const ApiState& state, const ChatJob& job,
                                          const RenderedChat& rendered) {
+  if (job.is_plain) return nullptr;
   AnswerParserOptions options;
   options.reasoning = state.reasoning;
   options.prompt_end = rendered.prompt_end;
@@ -98,7 +103,9 @@ ChatListener::ChatListener(const ApiCall& call, ChatJob job, std::size_t num_cho
       shows_special_tokens_(NeedsSpecialTokens(call.state, job_.tools)),
       num_choices_(num_choices),
       has_prompt_(job_.num_prompts()),
-      choices_(num_choices * job_.num_prompts()) {}
+      choices_(num_choices * job_.num_prompts()) {
+  usage_.prompt_tokens = job_.num_prompt_tokens;
+}
 
 bool ChatListener::Hear(std::size_t prompt_idx, RequestOutput output) {
   if (!has_prompt_[prompt_idx] && !output.prompt_token_ids.empty()) {
@@ -124,7 +131,7 @@ bool ChatListener::Hear(std::size_t prompt_idx, RequestOutput output) {
 void ChatListener::Begin(Choice& choice, const RenderedChat& rendered) {
   choice.has_begun = true;
   choice.parser = MakeParser(state_, job_, rendered);
-  if (state_.reasoning == nullptr || tokenizer_ == nullptr) return;
+  if (job_.is_plain || state_.reasoning == nullptr || tokenizer_ == nullptr) return;
   choice.reasoning = state_.reasoning->make(rendered.prompt_end);
   usage_.reasoning_tokens = usage_.reasoning_tokens.value_or(0);
 }

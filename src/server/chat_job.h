@@ -34,6 +34,8 @@ struct ChatJob {
   ToolPlan tools;
   bool include_reasoning = true;
   bool wants_prompt_text = false;
+  bool is_plain = false;               // the whole answer is content
+  std::int64_t num_prompt_tokens = 0;  // of a prompt whose ids are not known
   bool add_special_tokens = false;
   FieldNames names;  // of the client
   std::shared_ptr<RenderedChat> rendered = std::make_shared<RenderedChat>();
@@ -51,6 +53,9 @@ struct ChatTask {
   ChatPrompt prompt;
   PromptInput input;  // all but the prompt
 };
+
+// Keeps what the answer needs of the prompt's text.
+void KeepOfPrompt(const std::string& text, bool wants_text, RenderedChat& rendered);
 
 // The engine's input for a chat: rendered and tokenized on an input thread. Uses up all but the
 // job.

@@ -203,12 +203,7 @@ class StreamedChat : public ChatListener {
     if (stream_.Write(events_)) stream_.End();
   }
 
-  void Refuse(const Status& error) override {
-    if (!stream_.has_begun()) return stream_.reply().Send(ErrorResponse(error));
-    const std::string body =
-        ErrorBody(HttpStatusOf(error.code()), error.message(), FieldOf(error.message()));
-    if (stream_.Write(StrCat("data: ", body, "\n\ndata: [DONE]\n\n"))) stream_.End();
-  }
+  void Refuse(const Status& error) override { stream_.Fail(error); }
 
  protected:
   // One chunk a choice says whose words follow.

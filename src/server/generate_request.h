@@ -38,8 +38,10 @@ void VisitFields(GenerateRequest& r, Visitor&& visit) {
   visit("request_id", r.common.request_id, "Part of the answer's id");
   visit("cache_salt", r.common.cache_salt,
         "Only requests with the same salt share cached prefixes");
-  visit("stream_options", AcceptedField(), "Without effect");
-  for (const char* name : {"stream", "features", "kv_transfer_params", "ec_transfer_params"}) {
+  visit("stream", r.common.stream, "Answer in events as it is generated");
+  visit("stream_options", r.common.stream_options, "Only with stream");
+  visit("prompt_text", AcceptedField(), "Of a rendered prompt; without effect");
+  for (const char* name : {"features", "kv_transfer_params", "ec_transfer_params"}) {
     visit(name, RefusedField(), "Not served");
   }
 }

@@ -13,18 +13,49 @@
 #include "server/logprob_text.h"
 #include "server/prompt_run.h"
 #include "server/reply_parts.h"
+#include "server/sse.h"
 
 namespace quire {
 namespace {
 
-class GeneratedTokens : public PromptListener {
+// What the two ways of answering have in common.
+struct Job {
+  ReplyHead head;
+  Delivery delivery;
+  FieldNames field_names;  // of the client
+  TokenNames names;
+  bool has_logprobs = false;
+  bool has_details = false;
+};
+
+// One choice, or what a chunk tells of it.
+void AppendChoice(std::string& out, const Job& job, const CompletionOutput& answer) {
+  out += R"({"index":)";
+  AppendInt(out, answer.index);
+  out += R"(,"logprobs":)";
+  if (job.has_logprobs) {
+    std::string entries;
+    AppendChatLogprobs(entries, answer.token_ids, answer.logprobs, job.names);
+    out += R"({"content":[)" + entries + "]}";
+  } else {
+    out += "null";
+  }
+  out += R"(,"finish_reason":)";
+  AppendFinishReason(out, answer.finish_reason);
+  out += R"(,"token_ids":)";
+  AppendIds(out, answer.token_ids);
+  out += '}';
+}
+
+void AppendRequestId(std::string& out, const Job& job) {
+  out += R"({"request_id":)";
+  AppendJsonString(out, job.head.id);
+}
+
+// One answer with everything in it.
+class GatheredTokens : public PromptListener {
  public:
-  GeneratedTokens(ApiCall call, ReplyHead head, FieldNames field_names, bool has_logprobs)
-      : call_(std::move(call)),
-        head_(std::move(head)),
-        field_names_(std::move(field_names)),
-        names_(call_.engine->has_tokenizer() ? &call_.engine->tokenizer() : nullptr, false),
-        has_logprobs_(has_logprobs) {}
+  GatheredTokens(ApiCall call, Job job) : call_(std::move(call)), job_(std::move(job)) {}
 
   bool Hear(std::size_t /*index*/, RequestOutput output) override {
     if (output.is_finished) output_ = std::move(output);
@@ -32,52 +63,97 @@ class GeneratedTokens : public PromptListener {
   }
 
   void Finish() override {
-    std::string out = R"({"request_id":)";
-    AppendJsonString(out, head_.id);
+    std::string out;
+    AppendRequestId(out, job_);
+    out += R"(,"model":)";
+    AppendJsonString(out, job_.head.model);
+    out += R"(,"created":)";
+    AppendInt(out, job_.head.created);
     out += R"(,"choices":[)";
+    Usage usage{.prompt_tokens = static_cast<std::int64_t>(output_.prompt_token_ids.size()),
+                .cached_tokens = output_.num_cached_tokens};
     for (const CompletionOutput& answer : output_.outputs) {
       if (out.back() == '}') out += ',';
-      AppendChoice(out, answer);
+      AppendChoice(out, job_, answer);
+      usage.completion_tokens += static_cast<std::int64_t>(answer.token_ids.size());
     }
-    out += R"(],"prompt_logprobs":)";
+    out += "],";
+    AppendUsage(out, usage, job_.has_details);
+    out += R"(,"prompt_logprobs":)";
     if (output_.prompt_logprobs.empty()) {
       out += "null";
     } else {
-      AppendPromptLogprobs(out, output_.prompt_logprobs, names_);
+      AppendPromptLogprobs(out, output_.prompt_logprobs, job_.names);
     }
     out += R"(,"kv_transfer_params":null})";
     SendJson(call_, std::move(out));
   }
 
   void Fail(const Status& error) override {
-    call_.reply->Send(ErrorResponse(field_names_.Translate(error)));
+    call_.reply->Send(ErrorResponse(job_.field_names.Translate(error)));
   }
 
  private:
-  void AppendChoice(std::string& out, const CompletionOutput& answer) const {
-    out += R"({"index":)";
-    AppendInt(out, answer.index);
-    out += R"(,"logprobs":)";
-    if (has_logprobs_) {
-      std::string entries;
-      AppendChatLogprobs(entries, answer.token_ids, answer.logprobs, names_);
-      out += R"({"content":[)" + entries + "]}";
-    } else {
-      out += "null";
+  ApiCall call_;
+  const Job job_;
+  RequestOutput output_;
+};
+
+// The answer in chunks, one of them for all that a step brought to a choice.
+class StreamedTokens : public PromptListener {
+ public:
+  StreamedTokens(ApiCall call, Job job)
+      : job_(std::move(job)), stream_(call.reply, std::move(call.warnings)) {}
+
+  bool Hear(std::size_t /*index*/, RequestOutput output) override {
+    if (!output.prompt_token_ids.empty()) {
+      usage_.prompt_tokens = static_cast<std::int64_t>(output.prompt_token_ids.size());
+      usage_.cached_tokens = output.num_cached_tokens;
     }
-    out += R"(,"finish_reason":)";
-    AppendFinishReason(out, answer.finish_reason);
-    out += R"(,"token_ids":)";
-    AppendIds(out, answer.token_ids);
-    out += '}';
+    events_.clear();
+    for (const CompletionOutput& answer : output.outputs) {
+      if (answer.token_ids.empty() && !answer.finish_reason) continue;
+      usage_.completion_tokens += static_cast<std::int64_t>(answer.token_ids.size());
+      BeginChunk();
+      AppendChoice(events_, job_, answer);
+      EndChunk(job_.delivery.has_usage_in_chunks, false);
+    }
+    return events_.empty() || stream_.Write(events_);
   }
 
-  ApiCall call_;
-  const ReplyHead head_;
-  const FieldNames field_names_;
-  const TokenNames names_;
-  const bool has_logprobs_;
-  RequestOutput output_;
+  void Finish() override {
+    events_.clear();
+    if (job_.delivery.has_usage_chunk) {
+      BeginChunk();
+      EndChunk(true, job_.has_details);
+    }
+    events_ += "data: [DONE]\n\n";
+    if (stream_.Write(events_)) stream_.End();
+  }
+
+  void Fail(const Status& failure) override { stream_.Fail(job_.field_names.Translate(failure)); }
+
+ private:
+  void BeginChunk() {
+    events_ += "data: ";
+    AppendRequestId(events_, job_);
+    events_ += R"(,"choices":[)";
+  }
+
+  void EndChunk(bool has_usage, bool has_details) {
+    events_ += "],";
+    if (has_usage) {
+      AppendUsage(events_, usage_, has_details);
+    } else {
+      events_ += R"("usage":null)";
+    }
+    events_ += "}\n\n";
+  }
+
+  const Job job_;
+  SseStream stream_;
+  std::string events_;  // of the call under way
+  Usage usage_;
 };
 
 // What the engine says of sampling is said of sampling_params.
@@ -121,13 +197,23 @@ Status HandleGenerate(ApiCall call, Json body) {
 
   std::vector<PromptInput> inputs{InputOf(request.common, sampling.sampling)};
   inputs.front().token_ids = std::move(request.token_ids);
-  ReplyHead head = MakeReplyHead(call, "generate-tokens-", request.common.request_id);
-  const std::string id = head.id;
+  const Tokenizer* tokenizer = call.engine->has_tokenizer() ? &call.engine->tokenizer() : nullptr;
+  Job job{.head = MakeReplyHead(call, "generate-tokens-", request.common.request_id),
+          .delivery = *delivery,
+          .field_names = std::move(names),
+          .names = TokenNames(tokenizer, true),
+          .has_logprobs = *has_logprobs,
+          .has_details = call.state.options.enable_prompt_tokens_details};
+  const std::string id = job.head.id;
   const std::shared_ptr<HttpReply> reply = call.reply;
   const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
-  PromptRun::Start(place, id, std::move(inputs),
-                   std::make_unique<GeneratedTokens>(std::move(call), std::move(head),
-                                                     std::move(names), *has_logprobs));
+  std::unique_ptr<PromptListener> listener;
+  if (job.delivery.is_stream) {
+    listener = std::make_unique<StreamedTokens>(std::move(call), std::move(job));
+  } else {
+    listener = std::make_unique<GatheredTokens>(std::move(call), std::move(job));
+  }
+  PromptRun::Start(place, id, std::move(inputs), std::move(listener));
   return {};
 }
 

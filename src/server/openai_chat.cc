@@ -14,6 +14,8 @@
 #include "server/chat_request.h"
 #include "server/common_request.h"
 #include "server/completion_prompts.h"
+#include "server/derender.h"
+#include "server/derender_request.h"
 #include "server/render.h"
 
 namespace quire {
@@ -151,6 +153,60 @@ void Start(ApiCall call, Chat chat, std::vector<PromptInput> inputs) {
                MakeChatListener(std::move(call), std::move(chat.task.job), std::move(chat.shape)));
 }
 
+// The request that was rendered, or what stands for it where that is not told.
+Status ReadRenderedChat(ApiCall& call, DerenderChatRequest& request, Chat& chat) {
+  if (!request.chat_request.is_given()) {
+    chat.task.job.is_plain = true;
+    chat.task.job.head = MakeReplyHead(call, "chatcmpl-", std::nullopt);
+    chat.shape.role = call.state.options.response_role;
+    return {};
+  }
+  const Status read = ReadChat(call, request.chat_request.value, chat);
+  if (!read.ok()) return UnderPath("chat_request", read);
+  const Status valid = chat.task.input.sampling.Validate(
+      static_cast<int>(call.engine->facts().vocab_size), kAllLogprobs);
+  if (!valid.ok()) return UnderPath("chat_request", chat.task.job.names.Translate(valid));
+  chat.shape.delivery.is_stream = chat.task.job.is_stream = false;
+  return {};
+}
+
+// How the prompt ended tells whether it opened the reasoning.
+Status KeepPromptEnd(ApiCall& call, const DerenderChatRequest& request, Chat& chat) {
+  ChatJob& job = chat.task.job;
+  if (job.is_plain) return {};
+  Result<std::string> text = request.prompt_token_ids.empty()
+                                 ? call.state.templates.Render(std::move(chat.task.prompt))
+                                 : call.engine->tokenizer().Decode(request.prompt_token_ids,
+                                                                   {.skip_special_tokens = false});
+  if (!text.ok()) return UnderPath("chat_request", job.names.Translate(text.status()));
+  KeepOfPrompt(*text, job.wants_prompt_text, *job.rendered);
+  return {};
+}
+
+Status DerenderChat(ApiCall& call, DerenderChatRequest& request) {
+  QUIRE_RETURN_IF_ERROR(CheckDerender(call, request.prompt_token_ids));
+  Chat chat;
+  QUIRE_RETURN_IF_ERROR(ReadRenderedChat(call, request, chat));
+  QUIRE_RETURN_IF_ERROR(KeepPromptEnd(call, request, chat));
+  ChatJob& job = chat.task.job;
+  if (request.prompt_token_ids.empty()) job.num_prompt_tokens = request.prompt_tokens;
+  QUIRE_ASSIGN_OR_RETURN(
+      Generated generated,
+      ReadGenerated(call, request.generate_response.value, "generate_response",
+                    chat.task.input.sampling, std::move(request.prompt_token_ids)));
+  if (generated.output.prompt_token_ids.empty() && !generated.output.prompt_logprobs.empty()) {
+    return InvalidArgument(
+        "prompt_token_ids: are needed where the generate_response has prompt_logprobs");
+  }
+  if (!generated.request_id.empty()) job.head.id = generated.request_id;
+  if (job.is_plain) chat.shape.has_logprobs = generated.has_logprobs;
+  chat.shape.num_choices = generated.output.outputs.size();
+  const auto listener = MakeChatListener(std::move(call), std::move(job), std::move(chat.shape));
+  listener->Hear(0, std::move(generated.output));
+  listener->Finish();
+  return {};
+}
+
 }  // namespace
 
 Status HandleChat(ApiCall call, Json body) {
@@ -166,6 +222,17 @@ Status HandleChatRender(ApiCall call, Json body) {
   Chat chat;
   QUIRE_RETURN_IF_ERROR(ReadChat(call, body, chat));
   return RenderChat(std::move(call), std::move(chat.task), ErrorResponse);
+}
+
+Status HandleChatDerender(ApiCall call, Json body) {
+  const auto request = std::make_shared<DerenderChatRequest>();
+  QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, *request));
+  QUIRE_RETURN_IF_ERROR(CheckModel(call.state, request->model));
+  QUIRE_RETURN_IF_ERROR(CheckPromptTokens(call, request->prompt_tokens));
+  const std::size_t num_bytes = call.request->body.size();
+  return RunTokenizing(
+      std::move(call), num_bytes, [request](ApiCall& self) { return DerenderChat(self, *request); },
+      ErrorResponse);
 }
 
 Status HandleChatBatch(ApiCall call, Json body) {

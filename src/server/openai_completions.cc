@@ -11,324 +11,19 @@
 #include "server/api_error.h"
 #include "server/beam_run.h"
 #include "server/common_request.h"
+#include "server/completion_listeners.h"
 #include "server/completion_prompts.h"
 #include "server/completion_request.h"
-#include "server/json_text.h"
-#include "server/logprob_text.h"
+#include "server/derender.h"
+#include "server/derender_request.h"
 #include "server/render.h"
 #include "server/reply_parts.h"
-#include "server/sse.h"
 
 namespace quire {
 namespace {
 
-// What the two ways of answering have in common.
-struct Job {
-  ReplyHead head;
-  std::string fingerprint;
-  Delivery delivery;
-  bool has_details = false;
-  bool echo = false;
-  bool is_echo_only = false;  // max_tokens 0: the one token that the engine made is not shown
-  bool has_logprobs = false;
-  std::size_t num_choices = 1;  // of each prompt
-  TokenNames names{nullptr, false};
-  const Tokenizer* tokenizer = nullptr;
-  std::vector<std::string> prompt_texts;  // "": to be made of the ids
-  FieldNames field_names;                 // of the client
-};
-
-std::string EchoedText(const Job& job, std::size_t prompt_idx, const RequestOutput& output) {
-  if (!job.prompt_texts[prompt_idx].empty()) return job.prompt_texts[prompt_idx];
-  return job.tokenizer == nullptr ? "" : job.tokenizer->Decode(output.prompt_token_ids);
-}
-
-// The prompt's tokens; the first one's name loses a blank that the text does not begin with.
-void AddPrompt(CompletionLogprobs& logprobs, const Job& job, const RequestOutput& output,
-               std::string_view text) {
-  if (output.prompt_token_ids.empty()) return;
-  std::string first = job.names.NameOf(output.prompt_token_ids[0]);
-  if (!text.starts_with(first) && first.starts_with(' ') &&
-      text.starts_with(std::string_view(first).substr(1))) {
-    first.erase(0, 1);
-  }
-  logprobs.Add(output.prompt_token_ids, output.prompt_logprobs, &first);
-}
-
-// Ends a choice: ,"finish_reason":…,"stop_reason":…
-void AppendEnd(std::string& out, const Job& job, const CompletionOutput& answer) {
-  out += R"(,"finish_reason":)";
-  if (job.is_echo_only && answer.finish_reason) {
-    out += R"("length","stop_reason":null)";
-    return;
-  }
-  AppendFinishReason(out, answer.finish_reason);
-  out += R"(,"stop_reason":)";
-  AppendStopReason(out, answer.finish_reason ? answer.stop_reason : StopReason());
-}
-
-// One answer with everything in it.
-class GatheredCompletion : public PromptListener {
- public:
-  GatheredCompletion(ApiCall call, Job job, std::size_t num_prompts)
-      : call_(std::move(call)), job_(std::move(job)), outputs_(num_prompts) {}
-
-  bool Hear(std::size_t index, RequestOutput output) override {
-    if (output.is_finished) outputs_[index] = std::move(output);
-    return true;
-  }
-
-  void Finish() override {
-    std::string out;
-    AppendHead(out, job_.head, "text_completion");
-    out += R"(,"choices":[)";
-    Usage usage;
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      usage.prompt_tokens += static_cast<std::int64_t>(outputs_[i].prompt_token_ids.size());
-      usage.cached_tokens += outputs_[i].num_cached_tokens;
-      AppendPrompt(out, i, usage);
-    }
-    out += R"(],"service_tier":null,"system_fingerprint":)";
-    AppendJsonString(out, job_.fingerprint);
-    out += ',';
-    AppendWholeUsage(out, usage, job_.has_details);
-    out += R"(,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null})";
-    SendJson(call_, std::move(out));
-  }
-
-  void Fail(const Status& error) override {
-    call_.reply->Send(ErrorResponse(job_.field_names.Translate(error)));
-  }
-
- private:
-  void AppendPrompt(std::string& out, std::size_t prompt_idx, Usage& usage) {
-    RequestOutput& output = outputs_[prompt_idx];
-    for (const CompletionOutput& answer : output.outputs) {
-      if (!job_.is_echo_only) {
-        usage.completion_tokens += static_cast<std::int64_t>(answer.token_ids.size());
-      }
-    }
-    KeepBest(output.outputs);
-    for (std::size_t i = 0; i < output.outputs.size(); ++i) {
-      if (out.back() == '}') out += ',';
-      AppendChoice(out, prompt_idx, i, output);
-    }
-  }
-
-  // The most probable answers by their mean, where more were made than asked for.
-  void KeepBest(std::vector<CompletionOutput>& answers) const {
-    if (answers.size() <= job_.num_choices) return;
-    const auto mean = [](const CompletionOutput& answer) {
-      const auto count = std::max<std::size_t>(1, answer.token_ids.size());
-      return answer.cumulative_logprob / static_cast<double>(count);
-    };
-    std::ranges::stable_sort(answers, std::ranges::greater(), mean);
-    answers.resize(job_.num_choices);
-  }
-
-  void AppendChoice(std::string& out, std::size_t prompt_idx, std::size_t choice_idx,
-                    const RequestOutput& output) {
-    CompletionOutput answer = output.outputs[choice_idx];
-    if (job_.is_echo_only) {
-      answer.text.clear();
-      answer.token_ids.clear();
-      answer.logprobs.clear();
-    }
-    const std::string echoed = job_.echo ? EchoedText(job_, prompt_idx, output) : "";
-    out += R"({"index":)";
-    AppendInt(out, static_cast<std::int64_t>(prompt_idx * job_.num_choices + choice_idx));
-    out += R"(,"text":)";
-    AppendJsonString(out, echoed + answer.text);
-    out += R"(,"logprobs":)";
-    if (job_.has_logprobs) {
-      CompletionLogprobs logprobs(job_.names);
-      if (job_.echo) AddPrompt(logprobs, job_, output, echoed);
-      logprobs.Add(answer.token_ids, answer.logprobs);
-      logprobs.AppendTo(out);
-    } else {
-      out += "null";
-    }
-    AppendEnd(out, job_, answer);
-    out += R"(,"token_ids":)";
-    AppendIdsOrNull(out, answer.token_ids);
-    out += R"(,"prompt_logprobs":)";
-    if (output.prompt_logprobs.empty()) {
-      out += "null";
-    } else {
-      AppendPromptLogprobs(out, output.prompt_logprobs, job_.names);
-    }
-    out += R"(,"prompt_token_ids":)";
-    AppendIdsOrNull(out, output.prompt_token_ids);
-    out += R"(,"routed_experts":null})";
-  }
-
-  void AppendIdsOrNull(std::string& out, const std::vector<TokenId>& ids) const {
-    if (job_.delivery.return_token_ids) {
-      AppendIds(out, ids);
-    } else {
-      out += "null";
-    }
-  }
-
-  ApiCall call_;
-  Job job_;
-  std::vector<RequestOutput> outputs_;
-};
-
-// The answer in chunks, one write for all that one step brought to a prompt.
-class StreamedCompletion : public PromptListener {
- public:
-  StreamedCompletion(ApiCall call, Job job, std::size_t num_prompts)
-      : job_(std::move(job)), stream_(call.reply, std::move(call.warnings)) {
-    AppendHead(before_, job_.head, "text_completion");
-    before_.insert(0, "data: ");
-    before_ += R"(,"choices":[{"index":)";
-    prompts_.resize(num_prompts);
-    for (std::size_t i = 0; i < num_prompts * job_.num_choices; ++i) {
-      choices_.push_back({.logprobs = CompletionLogprobs(job_.names)});
-    }
-  }
-
-  bool Hear(std::size_t index, RequestOutput output) override {
-    Prompt& prompt = prompts_[index];
-    if (!output.prompt_token_ids.empty()) TakePrompt(index, output);
-    events_.clear();
-    for (CompletionOutput& answer : output.outputs) {
-      AppendChunk(prompt, index * job_.num_choices + static_cast<std::size_t>(answer.index),
-                  answer);
-    }
-    return events_.empty() || stream_.Write(events_);
-  }
-
-  void Finish() override {
-    events_.clear();
-    if (job_.delivery.has_usage_chunk) {
-      events_ += "data: ";
-      AppendHead(events_, job_.head, "text_completion");
-      events_ += R"(,"choices":[],)";
-      AppendUsage(events_, usage_, job_.has_details);
-      AppendFingerprint();
-      events_ += "}\n\n";
-    }
-    events_ += "data: [DONE]\n\n";
-    if (stream_.Write(events_)) stream_.End();
-  }
-
-  void Fail(const Status& failure) override {
-    const Status error = job_.field_names.Translate(failure);
-    if (!stream_.has_begun()) return stream_.reply().Send(ErrorResponse(error));
-    const std::string body =
-        ErrorBody(HttpStatusOf(error.code()), error.message(), FieldOf(error.message()));
-    if (stream_.Write(StrCat("data: ", body, "\n\ndata: [DONE]\n\n"))) stream_.End();
-  }
-
- private:
-  struct Prompt {
-    std::string echoed;
-    std::vector<TokenId> ids;
-  };
-  struct Choice {
-    bool has_begun = false;
-    std::int64_t num_tokens = 0;
-    CompletionLogprobs logprobs;
-    std::vector<TokenId> ids;  // not told yet
-  };
-
-  void TakePrompt(std::size_t index, RequestOutput& output) {
-    Prompt& prompt = prompts_[index];
-    usage_.prompt_tokens += static_cast<std::int64_t>(output.prompt_token_ids.size());
-    usage_.cached_tokens += output.num_cached_tokens;
-    if (job_.echo) {
-      prompt.echoed = EchoedText(job_, index, output);
-      for (std::size_t i = 0; job_.has_logprobs && i < job_.num_choices; ++i) {
-        AddPrompt(choices_[index * job_.num_choices + i].logprobs, job_, output, prompt.echoed);
-      }
-    }
-    prompt.ids = std::move(output.prompt_token_ids);
-  }
-
-  void AppendChunk(Prompt& prompt, std::size_t choice_idx, CompletionOutput& answer) {
-    Choice& choice = choices_[choice_idx];
-    if (job_.is_echo_only) {
-      answer.text.clear();
-      answer.token_ids.clear();
-      answer.logprobs.clear();
-    }
-    const auto num_tokens = static_cast<std::int64_t>(answer.token_ids.size());
-    choice.num_tokens += num_tokens;
-    usage_.completion_tokens += num_tokens;
-    if (job_.has_logprobs) choice.logprobs.Add(answer.token_ids, answer.logprobs);
-    if (job_.delivery.return_token_ids) {
-      choice.ids.insert(choice.ids.end(), answer.token_ids.begin(), answer.token_ids.end());
-    }
-    const bool is_first = !choice.has_begun;
-    const bool has_news = !answer.text.empty() || answer.finish_reason || !choice.ids.empty() ||
-                          !choice.logprobs.is_empty() || (is_first && !prompt.echoed.empty());
-    if (!has_news) return;
-    choice.has_begun = true;
-    events_ += before_;
-    AppendInt(events_, static_cast<std::int64_t>(choice_idx));
-    events_ += R"(,"text":")";
-    if (is_first) AppendJsonEscaped(events_, prompt.echoed);
-    AppendJsonEscaped(events_, answer.text);
-    events_ += R"(","logprobs":)";
-    if (job_.has_logprobs && !choice.logprobs.is_empty()) {
-      choice.logprobs.AppendTo(events_);
-    } else {
-      events_ += "null";
-    }
-    AppendEnd(events_, job_, answer);
-    AppendChunkIds(prompt, choice, is_first);
-    AppendChunkEnd(prompt, choice, answer.finish_reason.has_value());
-  }
-
-  void AppendChunkIds(const Prompt& prompt, Choice& choice, bool is_first) {
-    if (!job_.delivery.return_token_ids) {
-      events_ += R"(,"prompt_token_ids":null,"token_ids":null}])";
-      return;
-    }
-    events_ += R"(,"prompt_token_ids":)";
-    if (is_first) {
-      AppendIds(events_, prompt.ids);
-    } else {
-      events_ += "null";
-    }
-    events_ += R"(,"token_ids":)";
-    AppendIds(events_, choice.ids);
-    choice.ids.clear();
-    events_ += "}]";
-  }
-
-  void AppendChunkEnd(const Prompt& prompt, const Choice& choice, bool is_last) {
-    if (job_.delivery.has_usage_in_chunks) {
-      events_ += ',';
-      AppendUsage(events_,
-                  {.prompt_tokens = static_cast<std::int64_t>(prompt.ids.size()),
-                   .completion_tokens = choice.num_tokens},
-                  false);
-    } else if (job_.delivery.has_usage_chunk) {
-      events_ += R"(,"usage":null)";
-    }
-    if (is_last) AppendFingerprint();
-    events_ += "}\n\n";
-  }
-
-  void AppendFingerprint() {
-    events_ += R"(,"system_fingerprint":)";
-    AppendJsonString(events_, job_.fingerprint);
-  }
-
-  Job job_;
-  SseStream stream_;
-  std::string before_;  // of every chunk, up to the choice's index
-  std::string events_;  // of the call under way
-  std::vector<Prompt> prompts_;
-  std::vector<Choice> choices_;
-  Usage usage_;
-};
-
 // max_tokens 0 is an echo alone; the engine makes a token all the same.
-Status SetEcho(CompletionRequest& request, Job& job) {
+Status SetEcho(CompletionRequest& request, CompletionJob& job) {
   job.echo = request.echo;
   if (request.sampling.max_tokens == 0 && request.echo) {
     job.is_echo_only = true;
@@ -340,7 +35,7 @@ Status SetEcho(CompletionRequest& request, Job& job) {
   return {};
 }
 
-Status SetBestOf(CompletionRequest& request, const Job& job) {
+Status SetBestOf(CompletionRequest& request, const CompletionJob& job) {
   if (!request.best_of || *request.best_of == request.sampling.n) return {};
   if (request.common.use_beam_search) {
     return InvalidArgument("best_of: excludes use_beam_search");
@@ -359,7 +54,7 @@ Status SetBestOf(CompletionRequest& request, const Job& job) {
 }
 
 std::vector<PromptInput> MakeInputs(const CompletionRequest& request,
-                                    std::vector<CompletionPrompt> prompts, Job& job) {
+                                    std::vector<CompletionPrompt> prompts, CompletionJob& job) {
   const bool keeps_texts = request.echo && !request.sampling.truncate_prompt_tokens;
   std::vector<PromptInput> inputs;
   inputs.reserve(prompts.size());
@@ -385,14 +80,14 @@ Status CheckNumChoices(std::size_t num_prompts, int n) {
 // A request that has been read.
 struct Completion {
   CompletionRequest request;
-  Job job;
+  CompletionJob job;
   std::vector<CompletionPrompt> prompts;
 };
 
 // Reads and checks a request.
 Status ReadCompletion(ApiCall& call, Json& body, Completion& completion) {
   CompletionRequest& request = completion.request;
-  Job& job = completion.job;
+  CompletionJob& job = completion.job;
   request.sampling = call.engine->sampling_defaults();
   request.sampling.max_tokens = SamplingParams().max_tokens;
   QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, request));
@@ -425,29 +120,116 @@ Status SendPrompts(ApiCall& call, Completion& completion) {
   return {};
 }
 
+// The request that was rendered, or what stands for it where that is not told.
+Status ReadRenderedCompletion(ApiCall& call, DerenderCompletionRequest& request,
+                              Completion& completion) {
+  CompletionJob& job = completion.job;
+  if (!request.completion_request.is_given()) {
+    job.head = MakeReplyHead(call, "cmpl-", std::nullopt);
+    return {};
+  }
+  const Status read = ReadCompletion(call, request.completion_request.value, completion);
+  if (!read.ok()) return UnderPath("completion_request", job.field_names.Translate(read));
+  const Status valid = completion.request.sampling.Validate(
+      static_cast<int>(call.engine->facts().vocab_size), kAllLogprobs);
+  if (!valid.ok()) return UnderPath("completion_request", job.field_names.Translate(valid));
+  job.delivery.is_stream = false;
+  return {};
+}
+
+// The answers of the prompts, one after the other.
+Result<std::vector<Generated>> ReadAnswers(const ApiCall& call, Json& list,
+                                           Completion& completion) {
+  constexpr std::string_view kField = "generate_responses";
+  if (!list.is_array() || list.array().empty() || list.array().size() > kMaxPrompts) {
+    return InvalidArgument(StrCat(kField, ": must be a list of 1 to ", kMaxPrompts));
+  }
+  JsonArray& items = list.array();
+  const std::size_t num_asked = completion.prompts.size();
+  if (num_asked > 0 && num_asked != items.size()) {
+    return InvalidArgument(
+        StrCat(kField, ": must be ", num_asked, ", one a prompt, got ", items.size()));
+  }
+  std::vector<Generated> answers;
+  std::size_t num_outputs = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    std::vector<TokenId> prompt;
+    if (num_asked > 0 && completion.prompts[i].ids) prompt = *completion.prompts[i].ids;
+    QUIRE_RETURN_IF_ERROR(CheckDerender(call, prompt));
+    QUIRE_ASSIGN_OR_RETURN(Generated answer,
+                           ReadGenerated(call, items[i], StrCat(kField, "[", i, "]"),
+                                         completion.request.sampling, std::move(prompt)));
+    num_outputs += answer.output.outputs.size();
+    if (num_outputs > static_cast<std::size_t>(kMaxOutputs)) {
+      return InvalidArgument(
+          StrCat(kField, ": must hold at most ", kMaxOutputs, " choices together"));
+    }
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
+// Prompts that are known as ids are counted by these.
+Status CountPromptTokens(const ApiCall& call, const std::optional<std::vector<TokenId>>& counts,
+                         const std::vector<Generated>& answers, CompletionJob& job) {
+  if (!counts) return {};
+  if (counts->size() != answers.size()) {
+    return InvalidArgument(StrCat("prompt_tokens: must be ", answers.size(),
+                                  ", one a generate_response, got ", counts->size()));
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    QUIRE_RETURN_IF_ERROR(CheckPromptTokens(call, (*counts)[i]));
+    if (answers[i].output.prompt_token_ids.empty()) job.num_prompt_tokens += (*counts)[i];
+  }
+  return {};
+}
+
+void SetUp(const ApiCall& call, CompletionJob& job) {
+  job.fingerprint = call.state.fingerprint;
+  job.has_details = call.state.options.enable_prompt_tokens_details;
+  job.tokenizer = call.engine->has_tokenizer() ? &call.engine->tokenizer() : nullptr;
+  job.names = TokenNames(job.tokenizer, job.delivery.tokens_as_ids);
+}
+
+Status DerenderCompletion(ApiCall& call, DerenderCompletionRequest& request) {
+  Completion completion;
+  CompletionJob& job = completion.job;
+  QUIRE_RETURN_IF_ERROR(ReadRenderedCompletion(call, request, completion));
+  QUIRE_ASSIGN_OR_RETURN(std::vector<Generated> answers,
+                         ReadAnswers(call, request.generate_responses.value, completion));
+  QUIRE_RETURN_IF_ERROR(CountPromptTokens(call, request.prompt_tokens, answers, job));
+  job.prompt_texts.resize(answers.size());
+  for (std::size_t i = 0; i < completion.prompts.size(); ++i) {
+    if (job.echo) job.prompt_texts[i] = std::move(completion.prompts[i].text);
+  }
+  const bool keeps_best = completion.request.best_of.has_value();
+  for (const Generated& answer : answers) {
+    if (!keeps_best) job.num_choices = std::max(job.num_choices, answer.output.outputs.size());
+    if (completion.prompts.empty()) job.has_logprobs |= answer.has_logprobs;
+  }
+  if (!answers[0].request_id.empty()) job.head.id = answers[0].request_id;
+  SetUp(call, job);
+  const auto listener = MakeCompletionListener(std::move(call), std::move(job), answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) listener->Hear(i, std::move(answers[i].output));
+  listener->Finish();
+  return {};
+}
+
 }  // namespace
 
 Status HandleCompletion(ApiCall call, Json body) {
   Completion completion;
   QUIRE_RETURN_IF_ERROR(ReadCompletion(call, body, completion));
-  Job& job = completion.job;
-  job.fingerprint = call.state.fingerprint;
-  job.has_details = call.state.options.enable_prompt_tokens_details;
-  job.tokenizer = call.engine->has_tokenizer() ? &call.engine->tokenizer() : nullptr;
-  job.names = TokenNames(job.tokenizer, job.delivery.tokens_as_ids);
+  CompletionJob& job = completion.job;
+  SetUp(call, job);
   std::vector<PromptInput> inputs =
       MakeInputs(completion.request, std::move(completion.prompts), job);
   const std::string id = job.head.id;
   const std::size_t num_prompts = inputs.size();
   const std::shared_ptr<HttpReply> reply = call.reply;
   const PromptPlace place{call.engine, &call.state.live_ids, reply.get()};
-  std::unique_ptr<PromptListener> listener;
-  if (job.delivery.is_stream) {
-    listener = std::make_unique<StreamedCompletion>(std::move(call), std::move(job), num_prompts);
-  } else {
-    listener = std::make_unique<GatheredCompletion>(std::move(call), std::move(job), num_prompts);
-  }
-  StartPrompts(place, completion.request.common, id, std::move(inputs), std::move(listener));
+  StartPrompts(place, completion.request.common, id, std::move(inputs),
+               MakeCompletionListener(std::move(call), std::move(job), num_prompts));
   return {};
 }
 
@@ -463,6 +245,16 @@ Status HandleCompletionRender(ApiCall call, Json body) {
   return RunTokenizing(
       std::move(call), num_bytes,
       [completion](ApiCall& self) { return SendPrompts(self, *completion); }, ErrorResponse);
+}
+
+Status HandleCompletionDerender(ApiCall call, Json body) {
+  const auto request = std::make_shared<DerenderCompletionRequest>();
+  QUIRE_RETURN_IF_ERROR(ReadRequest(call, body, *request));
+  QUIRE_RETURN_IF_ERROR(CheckModel(call.state, request->model));
+  const std::size_t num_bytes = call.request->body.size();
+  return RunTokenizing(
+      std::move(call), num_bytes,
+      [request](ApiCall& self) { return DerenderCompletion(self, *request); }, ErrorResponse);
 }
 
 }  // namespace quire

@@ -5,6 +5,7 @@
 #include "formats/json.h"
 #include "server/chat_request.h"
 #include "server/completion_request.h"
+#include "server/derender_request.h"
 #include "server/generate_request.h"
 #include "server/messages_request.h"
 #include "server/responses_request.h"
@@ -44,6 +45,8 @@ Json Schemas() {
   schemas["ResponsesRequest"] = SchemaOf<ResponsesRequest>();
   schemas["AnthropicMessagesRequest"] = SchemaOf<MessagesRequest>();
   schemas["AnthropicCountTokensRequest"] = SchemaOf<CountTokensRequest>();
+  schemas["DerenderCompletionRequest"] = SchemaOf<DerenderCompletionRequest>();
+  schemas["DerenderChatRequest"] = SchemaOf<DerenderChatRequest>();
   schemas["GenerateRequest"] = SchemaOf<GenerateRequest>();
   schemas["TokenizeRequest"] = SchemaOf<TokenizeRequest>();
   schemas["DetokenizeRequest"] = SchemaOf<DetokenizeRequest>();
@@ -108,9 +111,13 @@ const std::vector<RouteDoc>& RouteDocs() {
       {"POST", "/v1/completions", "Go on with a text", "CompletionRequest"},
       {"POST", "/v1/completions/render", "The prompts of a completion as token ids",
        "CompletionRequest"},
+      {"POST", "/v1/completions/derender", "A completion out of generated token ids",
+       "DerenderCompletionRequest"},
       {"POST", "/v1/chat/completions", "Answer a chat", "ChatCompletionRequest"},
       {"POST", "/v1/chat/completions/render", "The prompt of a chat as text and token ids",
        "ChatCompletionRequest"},
+      {"POST", "/v1/chat/completions/derender", "The answer to a chat out of generated token ids",
+       "DerenderChatRequest"},
       {"POST", "/v1/chat/completions/batch",
        "Answer several chats at once: messages is a list of chats", ""},
       {"POST", "/v1/responses", "Answer a chat; the answer is kept", "ResponsesRequest"},

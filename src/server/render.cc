@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "config/options.h"
 #include "server/api_error.h"
 #include "server/json_text.h"
 #include "server/logprob_text.h"
@@ -12,18 +13,52 @@
 namespace quire {
 namespace {
 
-void AppendSampling(std::string& out, const SamplingParams& sampling) {
-  out += R"("sampling_params":{"n":)";
-  AppendInt(out, sampling.n);
-  out += R"(,"max_tokens":)";
-  if (sampling.max_tokens) {
-    AppendInt(out, *sampling.max_tokens);
-  } else {
-    out += "null";
+Json ConstraintOf(const StructuredOutputParams& params) {
+  Json out;
+  switch (params.kind) {
+    case ConstraintKind::kJson:
+      out["json"] = Json(params.text);
+      break;
+    case ConstraintKind::kJsonObject:
+      out["json_object"] = Json(true);
+      break;
+    case ConstraintKind::kRegex:
+      out["regex"] = Json(params.text);
+      break;
+    case ConstraintKind::kChoice:
+      out["choice"] = Json(JsonArray(params.choices.begin(), params.choices.end()));
+      break;
+    case ConstraintKind::kGrammar:
+      out["grammar"] = Json(params.text);
+      break;
+    case ConstraintKind::kStructuralTag:
+      out["structural_tag"] = Json(params.text);
+      break;
   }
-  out += R"(,"temperature":)" + Json(sampling.temperature).Dump();
-  out += R"(,"top_p":)" + Json(sampling.top_p).Dump();
-  out += R"(,"top_k":)" + Json(sampling.top_k).Dump() + "}";
+  if (params.disable_any_whitespace) out["disable_any_whitespace"] = Json(true);
+  if (params.disable_additional_properties) out["disable_additional_properties"] = Json(true);
+  if (!params.whitespace_pattern.empty()) {
+    out["whitespace_pattern"] = Json(params.whitespace_pattern);
+  }
+  return out;
+}
+
+// All that says how tokens are chosen, so that POST /inference/v1/generate chooses the same, also
+// that of an engine that has no typical_p. max_tokens is there in any case: without it the answer
+// would end at the default.
+Json SamplingOf(const SamplingParams& sampling) {
+  Json out = ToJson(sampling);
+  std::erase_if(out.object(), [](const auto& member) {
+    const auto& [name, value] = member;
+    return (value.is_null() && name != "max_tokens") ||
+           (name == "typical_p" && value == Json(1.0)) ||
+           (value.is_array() && value.array().empty()) ||
+           (value.is_object() && value.object().empty());
+  });
+  if (sampling.structured_outputs != nullptr) {
+    out["structured_outputs"] = ConstraintOf(*sampling.structured_outputs);
+  }
+  return out;
 }
 
 }  // namespace
@@ -65,8 +100,7 @@ void AppendRendered(std::string& out, const ReplyHead& head, const std::vector<T
   AppendJsonString(out, head.model);
   out += R"(,"token_ids":)";
   AppendIds(out, ids);
-  out += ',';
-  AppendSampling(out, sampling);
+  out += R"(,"sampling_params":)" + SamplingOf(sampling).Dump();
 }
 
 Status RenderChat(ApiCall call, ChatTask task, Refusal refusal) {

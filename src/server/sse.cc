@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "base/strings.h"
+#include "server/api_error.h"
+
 namespace quire {
 
 SseStream::SseStream(std::shared_ptr<HttpReply> reply, std::vector<HttpHeader> headers)
@@ -22,5 +25,12 @@ bool SseStream::Write(std::string_view events) {
 }
 
 void SseStream::End() { reply_->EndStream(); }
+
+void SseStream::Fail(const Status& error) {
+  if (!has_begun_) return reply_->Send(ErrorResponse(error));
+  const std::string body =
+      ErrorBody(HttpStatusOf(error.code()), error.message(), FieldOf(error.message()));
+  if (Write(StrCat("data: ", body, "\n\ndata: [DONE]\n\n"))) End();
+}
 
 }  // namespace quire

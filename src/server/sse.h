@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "server/http.h"
 
 namespace quire {
@@ -19,6 +20,8 @@ class SseStream {
   // Sends whole events. False when the client is gone or too slow: the stream is over.
   bool Write(std::string_view events);
   void End();
+  // Refuses the request in OpenAI's shape; where events have gone out, as the last of them.
+  void Fail(const Status& error);
 
   bool has_begun() const { return has_begun_; }
   HttpReply& reply() { return *reply_; }

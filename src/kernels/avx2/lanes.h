@@ -26,10 +26,12 @@ QUIRE_INLINE Floats WidenF16(__m128i x) { return _mm256_cvtph_ps(x); }
 QUIRE_INLINE Floats WidenBf16(__m128i x) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
 }
+QUIRE_INLINE int CountOf(Mask mask) {
+  return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask))));
+}
 // Eight 16-bit values, of which those off are 0 and not read. There is no masked load of 16 bits.
 QUIRE_INLINE __m128i LoadHalves(const std::uint16_t* x, Mask mask) {
-  const int on =
-      __builtin_popcount(static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask))));
+  const int on = CountOf(mask);
   if (on == kWidth) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
   alignas(16) std::uint16_t values[kWidth] = {};
   for (int i = 0; i < on; ++i) values[i] = x[i];
@@ -43,6 +45,10 @@ QUIRE_INLINE Floats Load(const F16Bits* x) {
 QUIRE_INLINE Floats Load(const Bf16Bits* x) {
   return WidenBf16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
 }
+QUIRE_INLINE Floats WidenInt8(__m128i x) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x)); }
+QUIRE_INLINE Floats Load(const std::int8_t* x) {
+  return WidenInt8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x)));
+}
 
 // Lanes that are off are 0 and not read.
 QUIRE_INLINE Floats Load(const float* x, Mask mask) { return _mm256_maskload_ps(x, mask); }
@@ -52,9 +58,17 @@ QUIRE_INLINE Floats Load(const F16Bits* x, Mask mask) {
 QUIRE_INLINE Floats Load(const Bf16Bits* x, Mask mask) {
   return WidenBf16(LoadHalves(reinterpret_cast<const std::uint16_t*>(x), mask));
 }
+QUIRE_INLINE Floats Load(const std::int8_t* x, Mask mask) {
+  const int on = CountOf(mask);
+  if (on == kWidth) return Load(x);
+  alignas(8) std::int8_t values[kWidth] = {};
+  for (int i = 0; i < on; ++i) values[i] = x[i];
+  return Load(values);
+}
 QUIRE_INLINE Floats Load(const float* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const F16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const Bf16Bits* x, AllLanes) { return Load(x); }
+QUIRE_INLINE Floats Load(const std::int8_t* x, AllLanes) { return Load(x); }
 
 QUIRE_INLINE void Store(float* out, Floats x) { _mm256_storeu_ps(out, x); }
 QUIRE_INLINE void Store(float* out, Floats x, Mask mask) { _mm256_maskstore_ps(out, mask, x); }
@@ -80,6 +94,13 @@ QUIRE_INLINE void Store(Bf16Bits* out, Floats x) {
   _mm_storeu_si128(
       reinterpret_cast<__m128i*>(out),
       _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
+// Rounded to nearest even; |x| < 127.5.
+QUIRE_INLINE void Store(std::int8_t* out, Floats x) {
+  const __m256i codes = _mm256_cvtps_epi32(x);
+  const __m128i words =
+      _mm_packs_epi32(_mm256_castsi256_si128(codes), _mm256_extracti128_si256(codes, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(out), _mm_packs_epi16(words, words));
 }
 
 // x[0], x[stride] and so on.

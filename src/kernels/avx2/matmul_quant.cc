@@ -3,18 +3,24 @@
 // A block of weights is decoded into eight registers once and then meets every row of the panel:
 // four values of a row, broadcast, times four values of each output give two 16-bit sums per
 // output. Those of several groups are added in 16 bits as long as the codes' range proves that none
-// overflows, then widened to 32. Lanes never mix, so nothing is folded at the end.
+// overflows, then widened to 32. Lanes never mix, so nothing is folded at the end. A block that
+// meets many rows keeps the processor from looking ahead, so blocks are asked for ahead of time.
 #include <immintrin.h>
 
 #include "kernels/avx2/tile_codecs.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
+#include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
 namespace {
 
 constexpr int kTile = 8;
+
+// With so many rows a block is asked for while the one so far before it is at hand.
+constexpr std::int64_t kManyRows = 8;
+constexpr std::int64_t kAheadOfMany = 16;
 
 using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as one lane
 
@@ -101,28 +107,6 @@ QUIRE_INLINE RowBlock RowAt(const MatmulQuantArgs& args, std::int64_t block, std
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
 
-// A tile's blocks in order.
-template <typename Codec>
-class TileReader {
- public:
-  TileReader(const MatmulQuantArgs& args, std::int64_t tile)
-      : block_(reinterpret_cast<const std::uint8_t*>(args.tiles) +
-               tile * (args.blocks / Codec::kBlocksEach) * kBlockBytes) {}
-
-  QUIRE_INLINE void Load(std::int64_t block, Weights& out) const {
-    const std::uint8_t* scales = block_ + block / Codec::kBlocksEach * kBlockBytes;
-    const int k = static_cast<int>(block % Codec::kBlocksEach);
-    Codec::Load(scales + kScaleBytes + k * kCodeBytes, scales, k, out);
-  }
-
- private:
-  static constexpr std::int64_t kScaleBytes = Codec::kFormat.scale_bytes * kTile;
-  static constexpr std::int64_t kCodeBytes = Codec::kFormat.code_bytes * kTile;
-  static constexpr std::int64_t kBlockBytes = kScaleBytes + Codec::kBlocksEach * kCodeBytes;
-
-  const std::uint8_t* block_;
-};
-
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
                             __m256 sum) {
   const std::int64_t first = tile * kTile;
@@ -142,7 +126,7 @@ QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std:
 // One row: the sum stays in a register.
 template <typename Codec>
 void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
-  const TileReader<Codec> reader(args, tile);
+  const TileReader<Codec, kTile> reader(args, tile);
   __m256 sum = _mm256_setzero_ps();
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
@@ -155,12 +139,13 @@ void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
 // Many rows: the decoded block stays in registers, the sums are in the first-level cache.
 template <typename Codec>
 void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
-  const TileReader<Codec> reader(args, tile);
+  const TileReader<Codec, kTile> reader(args, tile);
   __m256 sums[kPanelRows];
   for (std::int64_t r = 0; r < args.rows; ++r) sums[r] = _mm256_setzero_ps();
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
+    if (args.rows >= kManyRows) reader.Prefetch(b + kAheadOfMany);
     for (std::int64_t r = 0; r < args.rows; ++r) {
       sums[r] = AddBlock<Codec>(weights, RowAt(args, b, r), sums[r]);
     }

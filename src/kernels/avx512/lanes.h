@@ -31,6 +31,10 @@ QUIRE_INLINE Floats WidenBf16(__m256i x) {
 QUIRE_INLINE Floats Load(const Bf16Bits* x) {
   return WidenBf16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
 }
+QUIRE_INLINE Floats WidenInt8(__m128i x) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x)); }
+QUIRE_INLINE Floats Load(const std::int8_t* x) {
+  return WidenInt8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+}
 
 // Lanes that are off are 0 and not read.
 QUIRE_INLINE Floats Load(const float* x, Mask mask) { return _mm512_maskz_loadu_ps(mask, x); }
@@ -40,9 +44,13 @@ QUIRE_INLINE Floats Load(const F16Bits* x, Mask mask) {
 QUIRE_INLINE Floats Load(const Bf16Bits* x, Mask mask) {
   return WidenBf16(_mm256_maskz_loadu_epi16(mask, x));
 }
+QUIRE_INLINE Floats Load(const std::int8_t* x, Mask mask) {
+  return WidenInt8(_mm_maskz_loadu_epi8(mask, x));
+}
 QUIRE_INLINE Floats Load(const float* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const F16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const Bf16Bits* x, AllLanes) { return Load(x); }
+QUIRE_INLINE Floats Load(const std::int8_t* x, AllLanes) { return Load(x); }
 
 QUIRE_INLINE void Store(float* out, Floats x) { _mm512_storeu_ps(out, x); }
 QUIRE_INLINE void Store(float* out, Floats x, Mask mask) { _mm512_mask_storeu_ps(out, mask, x); }
@@ -66,6 +74,10 @@ QUIRE_INLINE void Store(Bf16Bits* out, Floats x) {
   const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
                       _mm512_cvtepi32_epi16(_mm512_mask_blend_epi32(is_nan, rounded, nan)));
+}
+// Rounded to nearest even; |x| < 127.5.
+QUIRE_INLINE void Store(std::int8_t* out, Floats x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
 }
 
 // x[0], x[stride] and so on.

@@ -8,12 +8,16 @@
 // dpbusd and fma share two ports, so what a block costs besides its eight dpbusd counts. A dot
 // product starts from the bits of 1.5 * 2^23 times the row's scale, a power of two: then its own
 // bits are a float, and subtracting the start, on other ports, leaves the product times the scale.
+//
+// A block meets many rows before the next one is read, longer than the processor looks ahead, and
+// tiles end before its own prefetcher is under way: so blocks are asked for ahead of time.
 #include <immintrin.h>
 
 #include "kernels/avx512/tile_codecs.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
+#include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
 namespace {
@@ -27,6 +31,15 @@ using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as
 constexpr int kRowsAtOnce = 4;
 // Rows whose sums all stay in registers beside a decoded block.
 constexpr int kFewRows = 6;
+
+// Blocks from the one at hand to the one that is asked of memory. Those that few rows meet go by
+// faster.
+constexpr std::int64_t kAheadOfMany = 4;
+constexpr std::int64_t kAheadOfFew = 32;
+
+// Rows of outputs that are as far apart are logits: nobody reads them before they have left the
+// caches, so they need not go there.
+constexpr std::int64_t kFarApart = 16384;
 
 // The panel's values of one block, from the first of the rows at hand.
 struct RowBlock {
@@ -108,27 +121,11 @@ QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, st
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
 
-// A tile's blocks in order.
-template <typename Codec>
-class TileReader {
- public:
-  TileReader(const MatmulQuantArgs& args, std::int64_t tile)
-      : block_(reinterpret_cast<const std::uint8_t*>(args.tiles) +
-               tile * (args.blocks / Codec::kBlocksEach) * kBlockBytes) {}
-
-  QUIRE_INLINE void Load(std::int64_t block, Weights& out) const {
-    const std::uint8_t* scales = block_ + block / Codec::kBlocksEach * kBlockBytes;
-    const int k = static_cast<int>(block % Codec::kBlocksEach);
-    Codec::Load(scales + kScaleBytes + k * kCodeBytes, scales, k, out);
-  }
-
- private:
-  static constexpr std::int64_t kScaleBytes = Codec::kFormat.scale_bytes * kTile;
-  static constexpr std::int64_t kCodeBytes = Codec::kFormat.code_bytes * kTile;
-  static constexpr std::int64_t kBlockBytes = kScaleBytes + Codec::kBlocksEach * kCodeBytes;
-
-  const std::uint8_t* block_;
-};
+bool GoesPastCaches(const MatmulQuantArgs& args) {
+  return args.out_stride >= kFarApart && args.out_stride % kTile == 0 &&
+         args.outputs % kTile == 0 && reinterpret_cast<std::uintptr_t>(args.out) % 64 == 0 &&
+         args.bias == nullptr && !args.accumulate;
+}
 
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
                             __m512 sum) {
@@ -154,11 +151,13 @@ QUIRE_INLINE void StoreAll(const MatmulQuantArgs& args, std::int64_t tile, std::
 // All of args.rows, which are kRows.
 template <typename Codec, int kRows>
 void MultiplyFew(const MatmulQuantArgs& args, std::int64_t tile) {
-  const TileReader<Codec> reader(args, tile);
+  const TileReader<Codec, kTile> reader(args, tile);
   Sums<1, kRows> sums = {};
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
+    // One row of a simple type waits for memory alone, which serves one stream best undisturbed.
+    if constexpr (kRows > 1 || Codec::kBlocksEach > 1) reader.Prefetch(b + kAheadOfFew);
     AddBlock<Codec, 1, kRows>(&weights, RowsAt(args, b, 0), sums);
   }
   StoreAll<1, kRows>(args, tile, 0, sums);
@@ -172,6 +171,26 @@ QUIRE_INLINE void AddRows(const MatmulQuantArgs& args, const Weights* weights, s
   AddBlock<Codec, kTiles, kRows>(weights, RowsAt(args, block, row), group);
 }
 
+// `block` may be behind the last one: then it is of the tiles that come next.
+template <typename Codec, int kTiles>
+QUIRE_INLINE void PrefetchTiles(const MatmulQuantArgs& args, std::int64_t tile,
+                                std::int64_t block) {
+  if (block >= args.blocks) {
+    tile += kTiles;
+    block -= args.blocks;
+  }
+  for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Prefetch(block);
+}
+
+template <int kTiles>
+void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile, const __m512 (*sums)[kTiles]) {
+  float* out = args.out + tile * kTile;
+  for (std::int64_t r = 0; r < args.rows; ++r, out += args.out_stride) {
+    for (int t = 0; t < kTiles; ++t) _mm512_stream_ps(out + t * kTile, sums[r][t]);
+  }
+  _mm_sfence();
+}
+
 template <typename Codec, int kTiles>
 void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   __m512 sums[kPanelRows][kTiles];
@@ -181,7 +200,8 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights[kTiles];
 #pragma GCC unroll 2
-    for (int t = 0; t < kTiles; ++t) TileReader<Codec>(args, tile + t).Load(b, weights[t]);
+    for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Load(b, weights[t]);
+    PrefetchTiles<Codec, kTiles>(args, tile, b + kAheadOfMany);
     std::int64_t r = 0;
     for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
       AddRows<Codec, kTiles, kRowsAtOnce>(args, weights, b, r, sums);
@@ -191,6 +211,7 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
     if (left == 2) AddRows<Codec, kTiles, 2>(args, weights, b, r, sums);
     if (left == 1) AddRows<Codec, kTiles, 1>(args, weights, b, r, sums);
   }
+  if (GoesPastCaches(args)) return StorePastCaches<kTiles>(args, tile, sums);
   for (std::int64_t r = 0; r < args.rows; ++r) {
     for (int t = 0; t < kTiles; ++t) StoreSums(args, tile + t, r, sums[r][t]);
   }

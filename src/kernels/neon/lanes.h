@@ -42,6 +42,12 @@ QUIRE_INLINE uint16x4_t LoadHalves(const std::uint16_t* x, Mask mask) {
 QUIRE_INLINE Floats Load(const float* x) { return vld1q_f32(x); }
 QUIRE_INLINE Floats Load(const F16Bits* x) { return WidenF16(vld1_u16(Words(x))); }
 QUIRE_INLINE Floats Load(const Bf16Bits* x) { return WidenBf16(vld1_u16(Words(x))); }
+QUIRE_INLINE Floats Load(const std::int8_t* x) {
+  std::int32_t four;
+  __builtin_memcpy(&four, x, sizeof four);
+  const int8x8_t codes = vreinterpret_s8_s32(vdup_n_s32(four));
+  return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(codes))));
+}
 
 // Lanes that are off are 0 and not read. There are no masked accesses: a register's worth is small.
 QUIRE_INLINE Floats Load(const float* x, Mask mask) {
@@ -56,9 +62,16 @@ QUIRE_INLINE Floats Load(const F16Bits* x, Mask mask) {
 QUIRE_INLINE Floats Load(const Bf16Bits* x, Mask mask) {
   return WidenBf16(LoadHalves(Words(x), mask));
 }
+QUIRE_INLINE Floats Load(const std::int8_t* x, Mask mask) {
+  std::int8_t values[kWidth] = {};
+  const int on = CountOf(mask);
+  for (int i = 0; i < on; ++i) values[i] = x[i];
+  return Load(values);
+}
 QUIRE_INLINE Floats Load(const float* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const F16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const Bf16Bits* x, AllLanes) { return Load(x); }
+QUIRE_INLINE Floats Load(const std::int8_t* x, AllLanes) { return Load(x); }
 
 QUIRE_INLINE void Store(float* out, Floats x) { vst1q_f32(out, x); }
 QUIRE_INLINE void Store(float* out, Floats x, Mask mask) {

@@ -2,6 +2,8 @@
 #include "kernels/attention.h"
 
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/fill.h"
 #include "kernels/portable/exp.h"
@@ -36,15 +38,69 @@ void WriteKv(const WriteKvArgs& args) {
   }
 }
 
+// Codes of int8 pages are whole numbers; their vectors' scales stand apart.
+float Load(const std::int8_t& code) { return code; }
+
+// Where the scale of a slot stands in int8 pages.
+std::int8_t* KeyScaleAt(const KvHead& kv, std::int64_t block, std::int64_t offset) {
+  return KeyAt<std::int8_t>(kv, block, kv.block_size * kv.head_dim) + offset * kKvScaleBytes;
+}
+std::int8_t* ValueScaleAt(const KvHead& kv, std::int64_t block, std::int64_t offset) {
+  return ValueAt<std::int8_t>(kv, block, kv.block_size) + offset * kKvScaleBytes;
+}
+float LoadScale(const std::int8_t* at) {
+  float scale;
+  std::memcpy(&scale, at, sizeof scale);
+  return scale;
+}
+
+// Codes of n values at out[0], out[stride] and so on; their scale at `scale`.
+void WriteCodes(const float* x, std::int64_t n, std::int8_t* out, std::int64_t stride,
+                std::int8_t* scale_at) {
+  float max = 0.0F;
+  bool is_finite = true;
+  for (std::int64_t d = 0; d < n; ++d) {
+    is_finite = is_finite && std::isfinite(x[d]);
+    max = std::fabs(x[d]) > max ? std::fabs(x[d]) : max;
+  }
+  const bool has_codes = is_finite && max >= kKvTiny;
+  float scale = has_codes ? max / kKvCodes : 0.0F;
+  if (!is_finite) scale = NAN;
+  std::memcpy(scale_at, &scale, sizeof scale);
+  const float inverse = has_codes ? kKvCodes / max : 0.0F;
+  for (std::int64_t d = 0; d < n; ++d) {
+    out[d * stride] = has_codes ? static_cast<std::int8_t>(std::nearbyint(x[d] * inverse)) : 0;
+  }
+}
+
+void WriteKvInt8(const WriteKvArgs& args) {
+  const KvHead& kv = args.kv;
+  for (std::int64_t r = 0; r < args.rows; ++r) {
+    const std::int64_t block = args.slots[r] / kv.block_size;
+    const std::int64_t offset = args.slots[r] % kv.block_size;
+    WriteCodes(args.k + r * args.k_stride, kv.head_dim, KeyAt<std::int8_t>(kv, block, offset),
+               kv.block_size, KeyScaleAt(kv, block, offset));
+    WriteCodes(args.v + r * args.v_stride, kv.value_dim, ValueAt<std::int8_t>(kv, block, offset), 1,
+               ValueScaleAt(kv, block, offset));
+  }
+}
+
+template <typename T>
+constexpr bool kHasScales = std::is_same_v<T, std::int8_t>;
+
 template <typename T>
 float Score(const AttendArgs& args, const float* q, std::int64_t position) {
   const KvHead& kv = args.kv;
-  const T* k = KeyAt<T>(kv, args.block_table[position / kv.block_size], position % kv.block_size);
+  const std::int64_t block = args.block_table[position / kv.block_size];
+  const T* k = KeyAt<T>(kv, block, position % kv.block_size);
   float dot = 0.0F;
   for (std::int64_t d = 0; d < kv.head_dim; ++d) {
     dot = std::fma(q[d], Load(k[d * kv.block_size]), dot);
   }
-  const float score = args.scale * dot;
+  float score = args.scale * dot;
+  if constexpr (kHasScales<T>) {
+    score *= LoadScale(KeyScaleAt(kv, block, position % kv.block_size));
+  }
   if (args.softcap == 0.0F) return score;
   return args.softcap * (1.0F - 2.0F / (Exp(2.0F * (score / args.softcap)) + 1.0F));
 }
@@ -82,6 +138,15 @@ void AddValues(const AttendArgs& args, std::int64_t begin, std::int64_t end, con
   }
 }
 
+// Multiplies the weights of positions [begin, end) by their values' scales.
+void ScaleWeights(const AttendArgs& args, std::int64_t begin, std::int64_t end, float* p) {
+  const KvHead& kv = args.kv;
+  for (std::int64_t j = begin; j < end; ++j) {
+    const std::int64_t block = args.block_table[j / kv.block_size];
+    p[j - begin] *= LoadScale(ValueScaleAt(kv, block, j % kv.block_size));
+  }
+}
+
 template <typename T>
 void AttendOne(const AttendArgs& args, std::int64_t begin, std::int64_t end, const float* q,
                const AttentionState& state) {
@@ -97,6 +162,7 @@ void AttendOne(const AttendArgs& args, std::int64_t begin, std::int64_t end, con
     lane[j % kLanes] += p[j - begin];
   }
   const float part_sum = FoldHalves(lane);
+  if constexpr (kHasScales<T>) ScaleWeights(args, begin, end, p);
   const float max = part_max > *state.max ? part_max : *state.max;
   const float a = Exp(*state.max - max);
   const float b = Exp(part_max - max);
@@ -134,6 +200,8 @@ void FillPortableAttention(CpuTable& table) {
   table.attend[static_cast<int>(KvType::kF32)] = Attend<float>;
   table.attend[static_cast<int>(KvType::kF16)] = Attend<F16>;
   table.attend[static_cast<int>(KvType::kBF16)] = Attend<Bf16>;
+  table.write_kv[static_cast<int>(KvType::kInt8)] = WriteKvInt8;
+  table.attend[static_cast<int>(KvType::kInt8)] = Attend<std::int8_t>;
   table.merge_attention = Merge;
 }
 

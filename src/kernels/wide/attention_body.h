@@ -4,7 +4,8 @@
 // neighbouring positions: scores need no folding, and one load serves all query vectors of the tile
 // (grouped heads and neighbouring rows). Values are stored position after position, so a register
 // holds kWidth dimensions of one position; sums over positions run down the registers. Both orders
-// are those of the contract, whatever the width and the tile.
+// are those of the contract, whatever the width and the tile. Scales of int8 vectors are applied to
+// scores and weights, a register of positions at a time, so that sums over dimensions take codes.
 #pragma once
 
 #include "kernels/attention.h"
@@ -40,6 +41,12 @@ struct Visible {
   bool empty() const { return begin >= end; }
 };
 
+// Whether vectors have scales of their own, which stand after a block's codes.
+template <typename T>
+constexpr bool kHasScales = false;
+template <>
+constexpr bool kHasScales<std::int8_t> = true;
+
 template <typename T>
 struct Chunk {
   explicit Chunk(const AttendArgs& attend_args)
@@ -55,6 +62,9 @@ struct Chunk {
   float scores[kMaxQueries][kAttentionChunk];
   float max[kMaxQueries];  // of this chunk, and its sum
   float sum[kMaxQueries];
+  // Of each position, where there are any.
+  float key_scales[kHasScales<T> ? kAttentionChunk : 1] = {};
+  float value_scales[kHasScales<T> ? kAttentionChunk : 1] = {};
 };
 
 Visible VisibleOf(const AttendArgs& args, std::int64_t row) {
@@ -87,6 +97,13 @@ Visible ListQueries(Chunk<T>& chunk) {
   return all;
 }
 
+// Scales of `count` slots of a block, from `offset` on, whose codes start at `codes`.
+void CopyScales(const std::int8_t* codes, std::int64_t num_codes, std::int64_t offset, int count,
+                float* out) {
+  const std::int8_t* scales = codes + num_codes + offset * kKvScaleBytes;
+  __builtin_memcpy(out, scales, static_cast<std::size_t>(count) * kKvScaleBytes);
+}
+
 // Cuts the positions into groups that lie in one block each.
 template <typename T>
 void ListPositions(Chunk<T>& chunk, Visible all) {
@@ -103,6 +120,11 @@ void ListPositions(Chunk<T>& chunk, Visible all) {
     const T* v =
         reinterpret_cast<const T*>(kv.v) + block * kv.v_block_stride + offset * kv.value_dim;
     for (int i = 0; i < in_block; ++i) chunk.values[p + i] = v + i * kv.value_dim;
+    if constexpr (kHasScales<T>) {
+      CopyScales(k - offset, kv.block_size * kv.head_dim, offset, in_block, chunk.key_scales + p);
+      CopyScales(v - offset * kv.value_dim, kv.block_size * kv.value_dim, offset, in_block,
+                 chunk.value_scales + p);
+    }
     for (int i = 0; i < in_block; i += kWidth) {
       // What else stands in the block and has room among the scores may be scored too: lanes never
       // mix, and what is not visible is left out later. Masked accesses are slow.
@@ -139,8 +161,11 @@ QUIRE_INLINE void ScoreGroups(Chunk<T>& chunk, int first_query, int first_group,
   }
   for (int i = 0; i < kQueries; ++i) {
     for (int g = 0; g < kGroups; ++g) {
-      const Floats score = Multiply(Set(chunk.args.scale), dots[i][g]);
-      Store(chunk.scores[first_query + i] + groups[g].first, score, mask_of(groups[g]));
+      Floats score = Multiply(Set(chunk.args.scale), dots[i][g]);
+      const int first = groups[g].first;
+      const auto mask = mask_of(groups[g]);
+      if constexpr (kHasScales<T>) score = Multiply(score, Load(chunk.key_scales + first, mask));
+      Store(chunk.scores[first_query + i] + first, score, mask);
     }
   }
 }
@@ -237,7 +262,11 @@ void Weigh(Chunk<T>& chunk, int i) {
   ForVisible(chunk.visible[i], [&](int at, auto part) QUIRE_INLINE_LAMBDA {
     const Floats e = Exp</*kIsNegative=*/true>(Subtract(Load(scores + at), max));
     const Floats p = Within(part, e, Zero());
-    Store(scores + at, p);
+    if constexpr (kHasScales<T>) {
+      Store(scores + at, Multiply(p, Load(chunk.value_scales + at)));
+    } else {
+      Store(scores + at, p);
+    }
     Floats& lane = lanes[kParts == 1 ? 0 : at / kWidth % kParts];
     lane = Add(lane, p);
   });

@@ -45,8 +45,9 @@ class LlamaModel final : public Model {
  private:
   void Declare(WeightMap& weights);
   Status TakeRopeFactors();
-  void RunLayer(ops::OpContext& ctx, const ForwardInput& input, const AttentionStep& step,
-                std::size_t layer_idx);
+  ResidualBuffers Residual();
+  void RunAttention(ops::OpContext& ctx, const ForwardInput& input, const AttentionStep& step,
+                    std::size_t layer_idx);
   void RunMlp(ops::OpContext& ctx, const LlamaLayer& layer);
   void KeepRows(std::span<const std::int32_t> wanted);
   void SpreadRows(std::span<const std::int32_t> wanted, std::int64_t rows);
@@ -62,6 +63,7 @@ class LlamaModel final : public Model {
   WeightMap::Loaded weights_;
   std::optional<Rotary> rotary_;
   DecoderActivations activations_;
+  NarrowStep narrow_;  // of the last layer
 };
 
 LlamaModel::LlamaModel(std::shared_ptr<const Checkpoint> checkpoint, const ModelConfig& config)
@@ -128,33 +130,46 @@ Status LlamaModel::Reserve(std::int64_t max_rows, std::int64_t max_model_len) {
   return rotary_->Reserve(max_model_len);
 }
 
-void LlamaModel::RunLayer(ops::OpContext& ctx, const ForwardInput& input, const AttentionStep& step,
-                          std::size_t layer_idx) {
+ResidualBuffers LlamaModel::Residual() {
+  return {activations_.hidden(), activations_.normed(),
+          static_cast<float>(config_.residual_multiplier)};
+}
+
+// Once the last layer's K and V are written, only the wanted rows' state matters.
+void LlamaModel::RunAttention(ops::OpContext& ctx, const ForwardInput& input,
+                              const AttentionStep& step, std::size_t layer_idx) {
   const LlamaLayer& layer = layers_[layer_idx];
-  const float eps = static_cast<float>(config_.norm_eps);
-  const TensorView hidden = activations_.hidden(), normed = activations_.normed();
-  const ResidualBuffers residual{hidden, normed, static_cast<float>(config_.residual_multiplier)};
-  ops::RmsNorm(ctx, hidden, layer.attention_norm, eps, normed);
-  layer.attention.Forward(ctx, step, input.groups[static_cast<std::size_t>(layer.group_idx)],
-                          input.pages[layer_idx], activations_.attention(), normed, residual);
-  if (layer_idx + 1 == layers_.size() && input.wanted_rows) KeepRows(*input.wanted_rows);
-  RunMlp(ctx, layer);
+  const ops::AttentionBatch& batch = input.groups[static_cast<std::size_t>(layer.group_idx)];
+  const ops::KvPages& pages = input.pages[layer_idx];
+  ops::RmsNorm(ctx, activations_.hidden(), layer.attention_norm,
+               static_cast<float>(config_.norm_eps), activations_.normed());
+  const bool is_last = layer_idx + 1 == layers_.size() && input.wanted_rows;
+  if (!is_last || input.wanted_rows->size() == input.token_ids.size()) {
+    return layer.attention.Forward(ctx, step, batch, pages, activations_.attention(),
+                                   activations_.normed(), Residual());
+  }
+  layer.attention.WriteKv(ctx, step, batch, pages, activations_.attention(), activations_.normed());
+  KeepRows(*input.wanted_rows);
+  if (input.wanted_rows->empty()) return;
+  narrow_.Set(step, batch, *input.wanted_rows);
+  layer.attention.Attend(ctx, narrow_.step(), narrow_.batch(), pages, activations_.attention(),
+                         activations_.normed(), Residual());
 }
 
 void LlamaModel::RunMlp(ops::OpContext& ctx, const LlamaLayer& layer) {
-  const TensorView hidden = activations_.hidden(), normed = activations_.normed();
-  const ResidualBuffers residual{hidden, normed, static_cast<float>(config_.residual_multiplier)};
+  const ResidualBuffers residual = Residual();
+  const TensorView hidden = residual.hidden, normed = residual.scratch;
   ops::RmsNorm(ctx, hidden, layer.mlp_norm, static_cast<float>(config_.norm_eps), normed);
   layer.mlp.Forward(ctx, activations_.mlp(), normed, residual);
 }
 
-// Moves the wanted rows to the front and goes on with them alone: once the last layer's K and V are
-// written, no other row's state matters.
+// Moves the wanted rows to the front, and goes on with them alone.
 void LlamaModel::KeepRows(std::span<const std::int32_t> wanted) {
   const std::int64_t width = config_.hidden_size;
-  float* hidden = activations_.hidden().f32();
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    std::copy_n(hidden + wanted[i] * width, width, hidden + static_cast<std::int64_t>(i) * width);
+  for (float* rows : {activations_.hidden().f32(), activations_.normed().f32()}) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      std::copy_n(rows + wanted[i] * width, width, rows + static_cast<std::int64_t>(i) * width);
+    }
   }
   activations_.SetRows(static_cast<std::int64_t>(wanted.size()));
 }
@@ -179,7 +194,10 @@ ConstTensorView LlamaModel::Forward(ops::OpContext& ctx, const ForwardInput& inp
     ops::Scale(ctx, activations_.hidden(), static_cast<float>(config_.embedding_multiplier),
                activations_.hidden());
   }
-  for (std::size_t i = 0; i < layers_.size(); ++i) RunLayer(ctx, input, step, i);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    RunAttention(ctx, input, step, i);
+    RunMlp(ctx, layers_[i]);
+  }
   ops::RmsNorm(ctx, activations_.hidden(), final_norm_, static_cast<float>(config_.norm_eps),
                activations_.normed());
   if (input.wanted_rows) {

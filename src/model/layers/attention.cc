@@ -1,6 +1,9 @@
 #include "model/layers/attention.h"
 
 #include <cmath>
+#include <iterator>
+
+#include "base/log.h"
 
 namespace quire {
 namespace {
@@ -43,19 +46,66 @@ void AttentionLayer::Forward(ops::OpContext& ctx, const AttentionStep& step,
                                 {&k_.weight, Flat(buffers.k), k_.bias},
                                 {&v_.weight, Flat(buffers.v), v_.bias}};
   ops::Linear(ctx, x, qkv);
-  if (!q_norm_.empty()) {
-    ops::RmsNorm(ctx, buffers.q, q_norm_, norm_eps_, buffers.q);
-    ops::RmsNorm(ctx, buffers.k, k_norm_, norm_eps_, buffers.k);
-  }
-  if (has_rope_) {
-    ops::Rope(ctx, step.rope, step.positions, buffers.q);
-    ops::Rope(ctx, step.rope, step.positions, buffers.k);
-  }
+  FinishKv(ctx, step, batch, pages, buffers);
+  FinishQueries(ctx, step, batch, pages, buffers, residual);
+}
+
+void AttentionLayer::WriteKv(ops::OpContext& ctx, const AttentionStep& step,
+                             const ops::AttentionBatch& batch, const ops::KvPages& pages,
+                             const AttentionBuffers& buffers, ConstTensorView x) const {
+  const ops::LinearJob kv[] = {{&k_.weight, Flat(buffers.k), k_.bias},
+                               {&v_.weight, Flat(buffers.v), v_.bias}};
+  ops::Linear(ctx, x, kv);
+  FinishKv(ctx, step, batch, pages, buffers);
+}
+
+void AttentionLayer::Attend(ops::OpContext& ctx, const AttentionStep& step,
+                            const ops::AttentionBatch& batch, const ops::KvPages& pages,
+                            const AttentionBuffers& buffers, ConstTensorView x,
+                            const ResidualBuffers& residual) const {
+  const ops::LinearJob q[] = {{&q_.weight, Flat(buffers.q), q_.bias}};
+  ops::Linear(ctx, x, q);
+  FinishQueries(ctx, step, batch, pages, buffers, residual);
+}
+
+void AttentionLayer::FinishKv(ops::OpContext& ctx, const AttentionStep& step,
+                              const ops::AttentionBatch& batch, const ops::KvPages& pages,
+                              const AttentionBuffers& buffers) const {
+  if (!k_norm_.empty()) ops::RmsNorm(ctx, buffers.k, k_norm_, norm_eps_, buffers.k);
+  if (has_rope_) ops::Rope(ctx, step.rope, step.positions, buffers.k);
   ops::WriteKv(ctx, buffers.k, buffers.v, batch.slots, pages);
+}
+
+void AttentionLayer::FinishQueries(ops::OpContext& ctx, const AttentionStep& step,
+                                   const ops::AttentionBatch& batch, const ops::KvPages& pages,
+                                   const AttentionBuffers& buffers,
+                                   const ResidualBuffers& residual) const {
+  if (!q_norm_.empty()) ops::RmsNorm(ctx, buffers.q, q_norm_, norm_eps_, buffers.q);
+  if (has_rope_) ops::Rope(ctx, step.rope, step.positions, buffers.q);
   ops::PagedAttention(ctx, buffers.q, pages, batch, options_, buffers.out);
   const ops::LinearJob out[] = {ResidualJob(o_, residual)};
   ops::Linear(ctx, Flat(buffers.out), out);
   FinishResidual(ctx, residual);
+}
+
+void NarrowStep::Set(const AttentionStep& whole, const ops::AttentionBatch& batch,
+                     std::span<const std::int32_t> kept) {
+  positions_.clear();
+  for (const std::int32_t row : kept) {
+    positions_.push_back(whole.positions[static_cast<std::size_t>(row)]);
+  }
+  q_start_.assign(1, 0);
+  auto next = kept.begin();
+  for (const std::int32_t end : batch.q_start.subspan(1)) {
+    const auto first = next;
+    while (next != kept.end() && *next < end) ++next;
+    QUIRE_DCHECK(first == next || *std::prev(next) == end - 1) << "not a request's last rows";
+    q_start_.push_back(static_cast<std::int32_t>(next - kept.begin()));
+  }
+  step_ = {positions_, whole.rope};
+  batch_ = batch;
+  batch_.q_start = q_start_;
+  batch_.slots = {};
 }
 
 }  // namespace quire

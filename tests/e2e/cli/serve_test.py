@@ -26,10 +26,10 @@ FLAGS = ["--hf-overrides.max_position_embeddings", "8192", "--max-model-len", "8
 class Served:
     """A server that is ready; killed at the latest when the test is over."""
 
-    def __init__(self, test, *args, **env):
+    def __init__(self, test, *args, model=harness.TINY, **env):
         self.test = test
         self.process = subprocess.Popen(
-            [harness.BINARY, "serve", str(harness.TINY), "--port", "0", *FLAGS, *map(str, args)],
+            [harness.BINARY, "serve", str(model), "--port", "0", *FLAGS, *map(str, args)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment(**env))
         test.addCleanup(self.close)
         self.err = b""
@@ -139,6 +139,82 @@ class Serve(CliTest):
             answer, _ = server.stream()
             answer.close()
         server.until(lambda: server.ask("GET", "/load")[1] == '{"server_load":0}')
+
+    def test_the_beginning_of_a_text_stands_once_however_it_comes(self):
+        # The model's template writes it, and its tokenizer is set to write it too.
+        for path in harness.TINY.iterdir():
+            self.file(path.name, path.read_bytes())
+        tokenizer = json.loads((harness.TINY / "tokenizer.json").read_text())
+        begin = [entry["id"] for entry in tokenizer["added_tokens"] if entry["content"] == "<s>"]
+        tokenizer["post_processor"] = {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+                       {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}},
+                     {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": begin, "tokens": ["<s>"]}}}
+        self.file("tokenizer.json", json.dumps(tokenizer))
+        self.assertEqual(len(begin), 1)
+        messages = [{"role": "user", "content": "hi"}]
+        text = self.ok("template", self.folder, "-p", "hi").out
+        offline = self.ok("tokenize", self.folder, text, "--no-add-special-tokens",
+                          "--json").json()["ids"]
+        told = self.ok("chat", self.folder, "-p", "hi", "--max-tokens", "1").err
+        self.assertIn(f"{len(offline)} prompt tokens", told)
+        server = Served(self, model=self.folder)
+
+        def post(path, **body):
+            status, reply, _ = server.ask("POST", path, body)
+            self.assertEqual(status, 200, reply)
+            return json.loads(reply)
+
+        more = {"max_tokens": 1, "return_token_ids": True}
+        chat = post("/v1/chat/completions", messages=messages, **more)["prompt_token_ids"]
+        raw = post("/v1/completions", prompt="hi", **more)["choices"][0]["prompt_token_ids"]
+        written = post("/v1/completions", prompt=text, add_special_tokens=False,
+                       **more)["choices"][0]["prompt_token_ids"]
+        self.assertEqual(chat, offline)
+        self.assertEqual(written, offline)
+        self.assertEqual(post("/tokenize", messages=messages)["tokens"], offline)
+        self.assertEqual(post("/v1/chat/completions/render", messages=messages)["token_ids"],
+                         offline)
+        self.assertEqual(post("/tokenize", prompt="hi")["tokens"], raw)
+        self.assertEqual(self.ok("tokenize", self.folder, "hi", "--json").json()["ids"], raw)
+        for ids in (chat, raw, written):
+            self.assertEqual(ids[:1], begin)
+            self.assertNotEqual(ids[1:2], begin)
+
+    def test_a_constraint_that_leaves_no_token_ends_with_an_error_that_names_it(self):
+        server = Served(self)
+
+        def ids_of(text):
+            return self.ok("tokenize", harness.TINY, text, "--no-add-special-tokens",
+                           "--json").json()["ids"]
+
+        dead_ends = [
+            ("structured_outputs", {"structured_outputs": {"choice": ["0"]}, "bad_words": ["0"]}),
+            ("guided_regex", {"guided_regex": "0", "allowed_token_ids": ids_of("1")}),
+            ("response_format", {"response_format": {"type": "json_object"},
+                                 "allowed_token_ids": ids_of("1")})]
+        for field, more in dead_ends:
+            for path, prompt in (
+                    ("/v1/completions", {"prompt": "a"}),
+                    ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]})):
+                for stream in (False, True):
+                    with self.subTest(field=field, path=path, stream=stream):
+                        status, text, _ = server.ask(
+                            "POST", path, {**prompt, **more, "max_tokens": 9, "stream": stream})
+                        if text.startswith("data: "):
+                            text = [line[6:] for line in text.splitlines()
+                                    if line.startswith("data: {")][-1]
+                        else:
+                            self.assertEqual(status, 400, text)
+                        error = json.loads(text)["error"]
+                        self.assertEqual(error["code"], 400)
+                        self.assertTrue(error["param"].startswith(field), error)
+                        self.assertIn("leaves no token to choose", error["message"])
+        status, text, _ = server.ask("POST", "/v1/completions", {"prompt": "a", "max_tokens": 2})
+        self.assertEqual(status, 200, text)
 
     def test_keys_come_from_flags_files_and_the_environment_and_are_not_shown(self):
         keys = self.file("keys", "filekey\n\n  spaced \n")
