@@ -28,17 +28,20 @@ constexpr std::size_t kWorkingSet = std::size_t{64} << 20;
 
 void Matmul(benchmark::State& state, MatmulShape shape) {
   ops::TestContext test(0);
-  ops::WeightArena arena;
-  test.ctx.arena = &arena;
   const std::int64_t rows = state.range(0);
   const std::int64_t values = shape.outputs * shape.depth;
   const auto bytes =
       kernels::RandomBlocks(shape.type, values / LayoutOf(shape.type).block_values, 1);
   const ConstTensorView source = {bytes.data(), shape.type, {shape.outputs, shape.depth}};
+  constexpr auto kPrecision = ops::MatmulPrecision::kFast;
+  const std::size_t packed =
+      (ops::LinearWeight::PackedBytes(test.ctx, source, kPrecision) + 63) / 64 * 64;
+  const std::size_t copies = state.max_iterations <= 1 ? 1 : kWorkingSet / bytes.size() + 1;
+  const auto memory = std::make_shared<Buffer>(*Buffer::Allocate(packed * copies));
   std::vector<ops::LinearWeight> weights;
-  for (std::size_t size = 0; size < kWorkingSet; size += bytes.size()) {
-    weights.push_back(*ops::LinearWeight::Create(test.ctx, source, ops::MatmulPrecision::kFast));
-    if (state.max_iterations <= 1) break;
+  for (std::size_t i = 0; i < copies; ++i) {
+    const ops::PackedPlace place = {{memory, memory->data() + i * packed}, false};
+    weights.push_back(*ops::LinearWeight::Create(test.ctx, source, kPrecision, place));
   }
   const auto x = kernels::RandomFloats(rows * shape.depth, 2);
   std::vector<float> out(static_cast<std::size_t>(rows * shape.outputs));
@@ -57,16 +60,16 @@ void Matmul(benchmark::State& state, MatmulShape shape) {
 }
 
 // One request of `rows` last positions of a context, heads as in SmolLM2-135M.
-void Attention(benchmark::State& state) {
+void Attention(benchmark::State& state, DType type) {
   ops::TestContext test(0);
   const auto rows = static_cast<std::int32_t>(state.range(0));
   const auto context = static_cast<std::int32_t>(state.range(1));
   constexpr std::int64_t kHeads = 9, kKvHeads = 3, kHeadDim = 64, kBlockSize = 16;
   const std::int64_t blocks = (context + kBlockSize - 1) / kBlockSize;
   const Shape shape = {blocks, kKvHeads, kBlockSize, kHeadDim};
-  Buffer k = *Buffer::Allocate(*BytesOf(DType::kBF16, shape.num_values()));
-  Buffer v = *Buffer::Allocate(*BytesOf(DType::kBF16, shape.num_values()));
-  const ops::KvPages pages = {{k.data(), DType::kBF16, shape}, {v.data(), DType::kBF16, shape}};
+  Buffer k = *Buffer::Allocate(ops::KvPageBytes(type, shape));
+  Buffer v = *Buffer::Allocate(ops::KvPageBytes(type, shape));
+  const ops::KvPages pages = {{k.data(), type, shape}, {v.data(), type, shape}};
   std::vector<std::int32_t> table;
   for (std::int64_t b = 0; b < blocks; ++b) {
     table.push_back(static_cast<std::int32_t>(blocks - 1 - b));
@@ -140,11 +143,14 @@ void Register() {
         ->Arg(512)
         ->UseRealTime();
   }
-  benchmark::RegisterBenchmark("Attention", Attention)
-      ->ArgNames({"rows", "context"})
-      ->ArgsProduct({{1}, {128, 1024, 4096}})
-      ->Args({512, 512})
-      ->UseRealTime();
+  for (const DType type : {DType::kBF16, DType::kI8}) {
+    const std::string name = StrCat("Attention/", ToString(type));
+    benchmark::RegisterBenchmark(name.c_str(), [type](benchmark::State& s) { Attention(s, type); })
+        ->ArgNames({"rows", "context"})
+        ->ArgsProduct({{1}, {128, 1024, 4096}})
+        ->Args({512, 512})
+        ->UseRealTime();
+  }
 }
 
 }  // namespace

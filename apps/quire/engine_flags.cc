@@ -34,6 +34,13 @@ std::string HomeFolder() {
   return found == nullptr || found->pw_dir == nullptr ? std::string() : found->pw_dir;
 }
 
+ModelPlaces PlacesOfEnvironment() {
+  return {.home = HomeFolder(),
+          .quire_cache = Environment("QUIRE_CACHE"),
+          .hf_home = Environment("HF_HOME"),
+          .hf_hub_cache = Environment("HF_HUB_CACHE")};
+}
+
 std::string DefaultText(const Json* value) {
   if (value == nullptr || value->is_null() || value->is_object()) return "";
   return value->is_string() ? value->string() : value->Dump();
@@ -91,11 +98,14 @@ JsonObject SamplingFields(const SamplingParams& params, const std::set<std::stri
 }
 
 Result<std::string> FindModel(const std::string& name) {
-  const ModelPlaces places{.home = HomeFolder(),
-                           .quire_cache = Environment("QUIRE_CACHE"),
-                           .hf_home = Environment("HF_HOME"),
-                           .hf_hub_cache = Environment("HF_HUB_CACHE")};
-  return LocateModel(name, places);
+  return LocateModel(name, PlacesOfEnvironment());
+}
+
+Status LocateFiles(EngineConfig& config) {
+  QUIRE_ASSIGN_OR_RETURN(config.model.model, FindModel(config.model.model));
+  const std::string folder = PackedCacheFolder(PlacesOfEnvironment());
+  if (config.model.packed_cache == "auto" && !folder.empty()) config.model.packed_cache = folder;
+  return {};
 }
 
 Status TakeModel(const FlagSet& flags, const std::string& positional, EngineConfig& config) {
@@ -137,7 +147,7 @@ LoadProgress MakeLoadBar() {
 
 Result<std::unique_ptr<Llm>> LoadLlm(EngineConfig config) {
   QUIRE_RETURN_IF_ERROR(config.Validate());
-  QUIRE_ASSIGN_OR_RETURN(config.model.model, FindModel(config.model.model));
+  QUIRE_RETURN_IF_ERROR(LocateFiles(config));
   return Llm::Create(config, MakeLoadBar());
 }
 

@@ -46,6 +46,9 @@ JsonObject SamplingFields(const SamplingParams& params, const std::set<std::stri
 // The path of the model that `name` means; empty: the default model.
 Result<std::string> FindModel(const std::string& name);
 
+// The same for the model of an engine, and where it keeps packed weights.
+Status LocateFiles(EngineConfig& config);
+
 // The positional MODEL, where there is one, into the option; kInvalidArgument when --model says
 // otherwise.
 Status TakeModel(const FlagSet& flags, const std::string& positional, EngineConfig& config);

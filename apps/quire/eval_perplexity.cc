@@ -147,9 +147,9 @@ Status TakePositionals(const FlagSet& flags, PerplexityOptions& options) {
 
 void AddEvalFlags(FlagSet& flags, EngineConfig& config) {
   constexpr std::string_view kNames[] = {
-      "model",        "tokenizer", "dtype", "compute-dtype",  "max-model-len",
-      "hf-overrides", "mmap",      "mlock", "kv-cache-dtype", "max-num-batched-tokens",
-      "threads",      "pin"};
+      "model",        "tokenizer", "dtype",        "compute-dtype",     "max-model-len",
+      "hf-overrides", "mmap",      "mlock",        "kv-cache-dtype",    "max-num-batched-tokens",
+      "threads",      "pin",       "packed-cache", "packed-cache-bytes"};
   AddEngineFlags(flags, config, kNames);
 }
 

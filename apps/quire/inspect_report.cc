@@ -141,13 +141,13 @@ Result<Json> DescribeMemory(const Checkpoint& checkpoint, const ModelConfig& con
                             const EngineConfig& engine) {
   QUIRE_ASSIGN_OR_RETURN(const std::int64_t length, LengthOf(config, engine.model.max_model_len));
   const KvCacheSpec spec = KvSpecOf(config);
-  const std::int32_t element_bytes = KvCacheElementType(engine) == DType::kF32 ? 4 : 2;
-  const std::int64_t kv_bytes = KvBytes(
-      spec, {.block_size = engine.cache.block_size, .element_bytes = element_bytes}, length);
+  const KvElement element = KvElementOf(KvCacheElementType(engine));
+  const std::int64_t kv_bytes =
+      KvBytes(spec, {.block_size = engine.cache.block_size, .element = element}, length);
   const std::uint64_t weight_bytes = MeasureWeights(checkpoint).num_bytes;
   return Json(JsonObject{{"tokens", length},
                          {"weight_bytes", weight_bytes},
-                         {"kv_bytes_per_token", KvBytesPerToken(spec, element_bytes)},
+                         {"kv_bytes_per_token", KvBytesPerToken(spec, element)},
                          {"kv_bytes", kv_bytes},
                          {"total_bytes", weight_bytes + static_cast<std::uint64_t>(kv_bytes)}});
 }

@@ -153,7 +153,7 @@ Status RunRunBatch(Args args) {
   QUIRE_RETURN_IF_ERROR(CheckFiles(options));
   QUIRE_RETURN_IF_ERROR(options.config.Validate());
   const std::string named = options.config.model.model;
-  QUIRE_ASSIGN_OR_RETURN(options.config.model.model, FindModel(named));
+  QUIRE_RETURN_IF_ERROR(LocateFiles(options.config));
   QUIRE_ASSIGN_OR_RETURN(const std::optional<std::int64_t> num_lines, CountLines(options.input));
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<BatchOutput> output,
                          BatchOutput::Open(options.output));

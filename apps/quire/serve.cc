@@ -171,7 +171,7 @@ void Drain(const Signals& signals, Server& server, double seconds) {
 Result<std::shared_ptr<AsyncEngine>> LoadAsyncEngine(const ServeConfig& serve, EngineSlot& slot) {
   EngineConfig config = serve.engine;
   QUIRE_RETURN_IF_ERROR(config.Validate());
-  QUIRE_ASSIGN_OR_RETURN(config.model.model, FindModel(config.model.model));
+  QUIRE_RETURN_IF_ERROR(LocateFiles(config));
   const LogOptions& log = serve.server.log;
   AsyncOptions options = {
       .input_threads = serve.server.listen.input_threads,

@@ -40,6 +40,11 @@ Status CheckModel(const ModelOptions& options) {
   if (options.generation_config.empty()) {
     return InvalidArgument("generation-config: must be auto, vllm or a folder, got ''");
   }
+  if (options.packed_cache.empty()) {
+    return InvalidArgument("packed-cache: must be auto, off or a folder, got ''");
+  }
+  QUIRE_RETURN_IF_ERROR(
+      CheckAtLeast("packed-cache-bytes", options.packed_cache_bytes, std::int64_t{0}));
   QUIRE_RETURN_IF_ERROR(CheckAtLeast("max-logprobs", options.max_logprobs, -1));
   const auto overrides = ParseGenerationConfig(options.override_generation_config);
   return overrides.status().With("override-generation-config");

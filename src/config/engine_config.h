@@ -15,7 +15,7 @@ namespace quire {
 
 enum class ModelDtype { kAuto, kFloat16, kBFloat16, kFloat32 };
 enum class ComputeDtype { kAuto, kFloat32 };  // kAuto: int8 activations where they are faster
-enum class KvCacheDtype { kAuto, kFloat32, kFloat16, kBFloat16 };
+enum class KvCacheDtype { kAuto, kFloat32, kFloat16, kBFloat16, kInt8PerTokenHead };
 enum class LogprobsMode { kRawLogprobs, kRawLogits, kProcessedLogprobs, kProcessedLogits };
 enum class SchedulingPolicy { kFcfs, kPriority };
 enum class PrefixHashAlgo { kSha256, kXxhash };
@@ -41,12 +41,14 @@ struct EnumNames<ComputeDtype> {
 
 template <>
 struct EnumNames<KvCacheDtype> {
-  static constexpr std::array<EnumName<KvCacheDtype>, 4> kNames = {
+  static constexpr std::array<EnumName<KvCacheDtype>, 6> kNames = {
       {{"auto", KvCacheDtype::kAuto},
        {"float32", KvCacheDtype::kFloat32},
        {"float16", KvCacheDtype::kFloat16},
-       {"bfloat16", KvCacheDtype::kBFloat16}}};
-  static constexpr std::array<std::string_view, 16> kRefused = {"fp8",
+       {"bfloat16", KvCacheDtype::kBFloat16},
+       {"int8_per_token_head", KvCacheDtype::kInt8PerTokenHead},
+       {"int8", KvCacheDtype::kInt8PerTokenHead}}};
+  static constexpr std::array<std::string_view, 15> kRefused = {"fp8",
                                                                 "fp8_e4m3",
                                                                 "fp8_e5m2",
                                                                 "fp8_inc",
@@ -58,7 +60,6 @@ struct EnumNames<KvCacheDtype> {
                                                                 "turboquant_3bit_nc",
                                                                 "ultraquant_4bit",
                                                                 "int4_per_token_head",
-                                                                "int8_per_token_head",
                                                                 "fp8_per_token_head",
                                                                 "nvfp4",
                                                                 "nvfp4_4over6"};
@@ -105,7 +106,10 @@ struct ModelOptions {
   std::string chat_template;               // a file or the template itself; empty: the model's
   bool use_mmap = true;
   bool mlock = false;
-  int max_logprobs = 20;  // -1: no bound
+  // A folder; auto: the program's own, none inside another program; off: none.
+  std::string packed_cache = "auto";
+  std::int64_t packed_cache_bytes = std::int64_t{16} << 30;  // at most so many in that folder
+  int max_logprobs = 20;                                     // -1: no bound
   LogprobsMode logprobs_mode = LogprobsMode::kRawLogprobs;
   std::int64_t seed = 0;
 

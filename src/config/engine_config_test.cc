@@ -166,6 +166,8 @@ TEST(Enums, ReadEveryNameAndPrintTheFirst) {
   EXPECT_EQ(*ParseEnum<PrefixHashAlgo>("sha256_cbor"), PrefixHashAlgo::kSha256);
   EXPECT_EQ(ToString(SchedulingPolicy::kPriority), "priority");
   EXPECT_EQ(ToString(KvCacheDtype::kBFloat16), "bfloat16");
+  EXPECT_EQ(*ParseEnum<KvCacheDtype>("int8"), KvCacheDtype::kInt8PerTokenHead);
+  EXPECT_EQ(ToString(KvCacheDtype::kInt8PerTokenHead), "int8_per_token_head");
 }
 
 TEST(Enums, UnknownNamesBringTheKnownOnes) {
@@ -173,7 +175,8 @@ TEST(Enums, UnknownNamesBringTheKnownOnes) {
             "must be one of auto, float16, half, bfloat16, float32, float, got 'flaot16'; did you "
             "mean float16?");
   EXPECT_EQ(ParseEnum<KvCacheDtype>("fp8_e5m2").status().message(),
-            "'fp8_e5m2' is not supported, only auto, float32, float16, bfloat16");
+            "'fp8_e5m2' is not supported, only auto, float32, float16, bfloat16, "
+            "int8_per_token_head, int8");
   EXPECT_EQ(ParseEnum<KvCacheDtype>("fp8").status().code(), Code::kUnimplemented);
   EXPECT_EQ(ParseEnum<ModelDtype>("").status().code(), Code::kInvalidArgument);
 }

@@ -35,6 +35,11 @@ void VisitFields(Options& o, Visitor&& visit) {
         "File of the chat template, or the template itself; empty: the model's");
   visit("mmap", o.use_mmap, "Map weights into memory instead of reading them");
   visit("mlock", o.mlock, "Keep the weights in memory, never swapped out");
+  visit("packed-cache", o.packed_cache,
+        "Where weights are kept as the processor's kernels want them, so that loading need not "
+        "repack: auto is QUIRE_CACHE/packed, off is nowhere, anything else is a folder");
+  visit("packed-cache-bytes", o.packed_cache_bytes,
+        "Most bytes in that folder, 16G for example; what was not used for longest goes first");
   visit("max-logprobs", o.max_logprobs, "Most logprobs a request may ask for; -1: no bound");
   visit("logprobs-mode", o.logprobs_mode,
         "What the logprobs of generated tokens are: raw ones are of the model's logits, processed "

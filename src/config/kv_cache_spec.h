@@ -16,6 +16,12 @@ struct KvGroupSpec {
   std::vector<std::int32_t> layers;  // model layer indices
 };
 
+// How a vector, the key or the value of one token and head, is stored.
+struct KvElement {
+  std::int32_t value_bytes = 4;
+  std::int32_t scale_bytes = 0;  // of the vector's own scale
+};
+
 // All groups share one pool of block ids. Layer i of a group lies in the pool's i-th buffer, so a
 // block's bytes are those of as many layers as the largest group has.
 struct KvCacheSpec {
@@ -31,10 +37,14 @@ struct KvCacheSpec {
     }
     return static_cast<std::int32_t>(most);
   }
-  // Bytes of one block with `element_bytes` a value.
-  std::int64_t block_bytes(std::int32_t block_size, std::int32_t element_bytes) const {
-    return std::int64_t{num_buffers()} * block_size * num_kv_heads *
-           (key_head_dim + value_head_dim) * element_bytes;
+  // Bytes that one token takes in one layer.
+  std::int64_t layer_bytes(const KvElement& element) const {
+    const std::int64_t values = std::int64_t{key_head_dim} + value_head_dim;
+    return num_kv_heads * (values * element.value_bytes + 2 * element.scale_bytes);
+  }
+  // Bytes of one block.
+  std::int64_t block_bytes(std::int32_t block_size, const KvElement& element) const {
+    return std::int64_t{num_buffers()} * block_size * layer_bytes(element);
   }
 };
 

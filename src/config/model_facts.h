@@ -27,8 +27,8 @@ struct ModelFacts {
   std::vector<TokenId> eos_token_ids;
   std::string generation_config;  // JSON text, empty when the checkpoint has none
   KvCacheSpec kv_spec;
-  std::int32_t kv_element_bytes = 4;
-  std::string kv_dtype;  // float32, float16 or bfloat16
+  KvElement kv_element;
+  std::string kv_dtype;  // float32, float16, bfloat16 or int8_per_token_head
   std::uint64_t weight_bytes = 0;
   ForwardCost cost;
   std::int32_t num_threads = 0;

@@ -175,7 +175,8 @@ TEST(EngineOptions, MessagesNameTheOption) {
   EXPECT_EQ(SetEngineFlag(config, "max-num-seq", "4").message(),
             "max-num-seq: there is no such engine option; did you mean max-num-seqs?");
   EXPECT_EQ(SetEngineFlag(config, "kv-cache-dtype", "fp8").message(),
-            "kv-cache-dtype: 'fp8' is not supported, only auto, float32, float16, bfloat16");
+            "kv-cache-dtype: 'fp8' is not supported, only auto, float32, float16, bfloat16, "
+            "int8_per_token_head, int8");
   EXPECT_FALSE(EngineConfigFromJson(Json(JsonObject{{"frobnicate", Json(1)}})).ok());
   EXPECT_FALSE(EngineConfigFromJson(Json(1)).ok());
 }
@@ -263,6 +264,8 @@ TEST(EngineOptions, HaveTheNamesOfVllmsFlags) {
   const std::set<std::string> own = {"compute-dtype",
                                      "mmap",
                                      "mlock",
+                                     "packed-cache",
+                                     "packed-cache-bytes",
                                      "threads",
                                      "pin",
                                      "grammar-compile-timeout",

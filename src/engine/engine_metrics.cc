@@ -71,8 +71,7 @@ double KvBytesPerToken(const ModelFacts& facts) {
   const KvCacheSpec& spec = facts.kv_spec;
   std::size_t num_layers = 0;
   for (const KvGroupSpec& group : spec.groups) num_layers += group.layers.size();
-  return static_cast<double>(num_layers) * spec.num_kv_heads *
-         (spec.key_head_dim + spec.value_head_dim) * facts.kv_element_bytes;
+  return static_cast<double>(num_layers) * static_cast<double>(spec.layer_bytes(facts.kv_element));
 }
 
 // Labels of vllm:cache_config_info for caches that are not kept here, as vLLM shows them where it

@@ -233,7 +233,7 @@ TEST_F(EngineMetricsTest, EstimateWhatStepsComputeReadAndWrite) {
   ModelFacts facts = NullExecutor::SmallFacts(1024, 8192);
   facts.cost = {.per_token = 100, .per_logits_row = 10, .per_pair = 1};
   facts.weight_bytes = 5000;
-  facts.kv_element_bytes = 2;  // of one layer, one head, one value in key and value
+  facts.kv_element = {.value_bytes = 2};  // of one layer, one head, one value in key and value
   EngineMetrics metrics({.model_name = "model"}, EngineConfig(), facts, Plan());
   StepReport report;
   report.num_rows = 2;

@@ -62,7 +62,7 @@ class Sizer {
       : config_(config),
         facts_(facts),
         memory_(memory),
-        block_bytes_(facts.kv_spec.block_bytes(config.cache.block_size, facts.kv_element_bytes)) {}
+        block_bytes_(facts.kv_spec.block_bytes(config.cache.block_size, facts.kv_element)) {}
 
   std::string Room() const {
     return StrCat(HumanBytes(room_bytes_), " of ", HumanBytes(memory_.free_bytes), " free (",

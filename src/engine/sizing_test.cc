@@ -16,7 +16,7 @@ ModelFacts Facts() {
                    .num_kv_heads = 2,
                    .key_head_dim = 64,
                    .value_head_dim = 64};
-  facts.kv_element_bytes = 2;
+  facts.kv_element = {.value_bytes = 2};
   facts.kv_dtype = "float16";
   facts.weight_bytes = 100 * kMiB;
   return facts;
@@ -40,6 +40,18 @@ TEST(Sizing, TakesNoMoreBlocksThanItsRequestsCanUse) {
   ASSERT_TRUE(decisions.ok());
   EXPECT_EQ(decisions->plan.max_model_len, 4096);
   EXPECT_EQ(decisions->plan.num_blocks, 8 * 256 + 1);
+}
+
+// 128 values and two scales a head instead of 128 values of two bytes.
+TEST(Sizing, CountsTheScalesOfInt8Caches) {
+  EngineConfig config = Config();
+  config.cache.kv_cache_memory_bytes = 136 * 16 * 2 * 2 * 10;
+  ModelFacts facts = Facts();
+  facts.kv_element = {.value_bytes = 1, .scale_bytes = 4};
+  config.model.max_model_len = "128";
+  const auto decisions = SizeEngine(config, facts, Free(64 * 1024 * kMiB));
+  ASSERT_TRUE(decisions.ok()) << decisions.status().message();
+  EXPECT_EQ(decisions->plan.num_blocks, 10);
 }
 
 TEST(Sizing, TakesItsShareOfWhatIsLeftBesideWeightsAndLogits) {

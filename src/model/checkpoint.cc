@@ -278,6 +278,16 @@ const TensorInfo* Checkpoint::Find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+std::vector<FileStamp> Checkpoint::stamps() const {
+  std::vector<FileStamp> stamps;
+  for (const MappedFile& file : files_) stamps.push_back(file.stamp());
+  return stamps;
+}
+
+void Checkpoint::Prefetch(const TensorInfo& tensor) const {
+  files_[static_cast<std::size_t>(tensor.file_idx)].Prefetch(tensor.offset, tensor.num_bytes);
+}
+
 void Checkpoint::Release(const TensorInfo& tensor) const {
   files_[static_cast<std::size_t>(tensor.file_idx)].Release(tensor.offset, tensor.num_bytes);
 }

@@ -40,6 +40,11 @@ class Checkpoint {
   // The tensor's bytes with its shape; shapes of rank 0 become [1], of rank > 4 are an error.
   Result<ConstTensorView> View(const TensorInfo& tensor) const;
 
+  // The state of each of files() when it was opened.
+  std::vector<FileStamp> stamps() const;
+
+  // Asks the system to read the tensor's bytes ahead.
+  void Prefetch(const TensorInfo& tensor) const;
   // Tells the system that the tensor's bytes will not be read again soon; they stay readable.
   void Release(const TensorInfo& tensor) const;
 

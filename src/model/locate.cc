@@ -50,11 +50,13 @@ std::string WithoutGguf(std::string name) {
 }
 
 // Empty where the environment names no place; so with the next one.
-fs::path ModelCache(const ModelPlaces& places) {
-  if (!places.quire_cache.empty()) return fs::path(places.quire_cache) / "models";
+fs::path OwnCache(const ModelPlaces& places, const char* folder) {
+  if (!places.quire_cache.empty()) return fs::path(places.quire_cache) / folder;
   if (places.home.empty()) return {};
-  return fs::path(places.home) / ".cache/quire/models";
+  return fs::path(places.home) / ".cache/quire" / folder;
 }
+
+fs::path ModelCache(const ModelPlaces& places) { return OwnCache(places, "models"); }
 
 fs::path HubCache(const ModelPlaces& places) {
   if (!places.hf_hub_cache.empty()) return places.hf_hub_cache;
@@ -250,6 +252,10 @@ Result<std::string> LocateModel(const std::string& model, const ModelPlaces& pla
     return NotFound(StrCat(Printable(model), ": ", repo.string(), " has no snapshot"));
   }
   return NoSuchModel(model, places);
+}
+
+std::string PackedCacheFolder(const ModelPlaces& places) {
+  return OwnCache(places, "packed").string();
 }
 
 }  // namespace quire

@@ -30,4 +30,8 @@ inline constexpr std::string_view kDefaultModelFile = "SmolLM2-135M-Instruct.Q4_
 // model or several.
 Result<std::string> LocateModel(const std::string& model, const ModelPlaces& places);
 
+// Where packed weights are kept unless told otherwise: QUIRE_CACHE/packed; empty where the
+// environment names no place.
+std::string PackedCacheFolder(const ModelPlaces& places);
+
 }  // namespace quire

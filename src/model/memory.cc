@@ -74,15 +74,15 @@ std::int64_t KvBytes(const KvCacheSpec& spec, const KvLayout& layout, std::int64
     num_blocks += blocks;
   }
   std::int64_t num_bytes = 0;
-  const std::int64_t block_bytes = spec.block_bytes(layout.block_size, layout.element_bytes);
+  const std::int64_t block_bytes = spec.block_bytes(layout.block_size, layout.element);
   if (__builtin_mul_overflow(num_blocks, block_bytes, &num_bytes)) {
     return std::numeric_limits<std::int64_t>::max();
   }
   return num_bytes;
 }
 
-std::int64_t KvBytesPerToken(const KvCacheSpec& spec, std::int32_t element_bytes) {
-  return static_cast<std::int64_t>(spec.groups.size()) * spec.block_bytes(1, element_bytes);
+std::int64_t KvBytesPerToken(const KvCacheSpec& spec, const KvElement& element) {
+  return static_cast<std::int64_t>(spec.groups.size()) * spec.block_bytes(1, element);
 }
 
 }  // namespace quire

@@ -33,12 +33,12 @@ KvCacheSpec KvSpecOf(const ModelConfig& config);
 // all of a group's windows have left are free again.
 struct KvLayout {
   std::int32_t block_size;
-  std::int32_t element_bytes;
+  KvElement element;
 };
 std::int64_t KvBytes(const KvCacheSpec& spec, const KvLayout& layout, std::int64_t num_tokens);
 
 // Bytes that one more token adds in the layers that keep every position, and in those with a
 // window while it is not full.
-std::int64_t KvBytesPerToken(const KvCacheSpec& spec, std::int32_t element_bytes);
+std::int64_t KvBytesPerToken(const KvCacheSpec& spec, const KvElement& element);
 
 }  // namespace quire

@@ -14,6 +14,7 @@
 #include "config/kv_cache_spec.h"
 #include "model/checkpoint.h"
 #include "model/model_config.h"
+#include "model/packed_cache.h"
 #include "ops/attention.h"
 #include "ops/context.h"
 #include "ops/linear.h"
@@ -56,6 +57,7 @@ class Model {
 
 struct LoadOptions {
   ops::MatmulPrecision precision = ops::MatmulPrecision::kFast;
+  PackedCacheOptions packed_cache;
   // Called now and then with (bytes done, bytes in all); may be empty.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
 };

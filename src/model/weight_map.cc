@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxListed = 10;
 constexpr std::int64_t kVectorAlignment = 16;  // values: 64 bytes
+constexpr std::size_t kPackedAlignment = 64;
 
 std::string ShapeText(const std::vector<std::int64_t>& shape) {
   return StrCat("[", Join(shape, ", "), "]");
@@ -148,14 +149,44 @@ Status WeightMap::CheckTypes() const {
   return message.empty() ? Status() : Unimplemented(StrCat(checkpoint_.path(), ": ", message));
 }
 
-Status WeightMap::FillOne(ops::OpContext& ctx, const Want& want, ops::MatmulPrecision precision,
+Result<ConstTensorView> WeightMap::SourceOf(const Want& want) const {
+  QUIRE_ASSIGN_OR_RETURN(const ConstTensorView whole, checkpoint_.View(*want.found));
+  return want.num_rows == 0 ? whole : RowsOf(whole, want.first_row, want.num_rows);
+}
+
+Result<PackedImage> WeightMap::PlanImage(const ops::OpContext& ctx,
+                                         ops::MatmulPrecision precision) {
+  PackedImage image;
+  std::size_t total = 0;
+  for (Want& want : wants_) {
+    if (want.kind != Want::Kind::kMatrix || want.found == nullptr) continue;
+    QUIRE_ASSIGN_OR_RETURN(const ConstTensorView source, SourceOf(want));
+    const std::size_t num_bytes = ops::LinearWeight::PackedBytes(ctx, source, precision);
+    if (num_bytes == 0) continue;
+    want.packed_idx = image.matrices.size();
+    image.matrices.push_back(
+        {StrCat(want.name, "#", want.first_row), want.found, source, num_bytes, total});
+    total += (num_bytes + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;
+  }
+  if (total == 0) return image;
+  QUIRE_ASSIGN_OR_RETURN(Buffer memory, Buffer::Allocate(total));
+  image.memory = std::make_shared<Buffer>(std::move(memory));
+  return image;
+}
+
+Status WeightMap::FillOne(ops::OpContext& ctx, const Want& want, const Sources& sources,
                           float* vector) const {
-  QUIRE_ASSIGN_OR_RETURN(const ConstTensorView source, checkpoint_.View(*want.found));
+  QUIRE_ASSIGN_OR_RETURN(const ConstTensorView source, SourceOf(want));
   switch (want.kind) {
     case Want::Kind::kMatrix: {
-      const ConstTensorView rows =
-          want.num_rows == 0 ? source : RowsOf(source, want.first_row, want.num_rows);
-      QUIRE_ASSIGN_OR_RETURN(*want.matrix, ops::LinearWeight::Create(ctx, rows, precision));
+      ops::PackedPlace place;
+      if (want.packed_idx) {
+        std::byte* bytes =
+            sources.image.memory->data() + sources.image.matrices[*want.packed_idx].start;
+        place = {{sources.image.memory, bytes}, sources.is_packed};
+      }
+      QUIRE_ASSIGN_OR_RETURN(*want.matrix, ops::LinearWeight::Create(ctx, source, sources.precision,
+                                                                     std::move(place)));
       return {};
     }
     case Want::Kind::kVector:
@@ -187,14 +218,23 @@ std::size_t WeightMap::Keep(const Want& want) const {
   return want.matrix->num_bytes();
 }
 
-Status WeightMap::Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& loaded) const {
+// What comes packed is not read from the checkpoint.
+void WeightMap::Prefetch(bool is_packed) const {
+  for (const Want& want : wants_) {
+    if (want.found == nullptr || (is_packed && want.packed_idx)) continue;
+    checkpoint_.Prefetch(*want.found);
+  }
+}
+
+Status WeightMap::Fill(ops::OpContext& ctx, const LoadParams& params, const Sources& sources,
+                       Loaded& loaded) const {
   std::uint64_t total = 0, done = 0;
   for (const Want& want : wants_) total += want.found != nullptr ? BytesIn(want) : 0;
   float* vector = loaded.vectors.f32();
   for (const Want& want : wants_) {
     if (want.found == nullptr) continue;
     QUIRE_RETURN_IF_ERROR(
-        FillOne(ctx, want, params.precision, vector)
+        FillOne(ctx, want, sources, vector)
             .With(StrCat(checkpoint_.files()[static_cast<std::size_t>(want.found->file_idx)],
                          ": tensor ", want.name)));
     if (want.kind == Want::Kind::kVector) vector += PaddedValues(want.shape[0]);
@@ -218,10 +258,13 @@ Result<WeightMap::Loaded> WeightMap::Load(ops::OpContext& ctx, const LoadParams&
   const std::size_t vector_bytes = static_cast<std::size_t>(num_values) * sizeof(float);
   QUIRE_ASSIGN_OR_RETURN(loaded.vectors, Buffer::Allocate(vector_bytes));
   loaded.weight_bytes = vector_bytes;
-  ops::WeightArena arena;
-  ops::OpContext packing = ctx;
-  packing.arena = &arena;
-  QUIRE_RETURN_IF_ERROR(Fill(packing, params, loaded));
+  QUIRE_ASSIGN_OR_RETURN(const PackedImage image, PlanImage(ctx, params.precision));
+  PackedCache cache(ctx, checkpoint_, image,
+                    params.packed_cache != nullptr ? *params.packed_cache : PackedCacheOptions());
+  const bool is_packed = cache.Fill();
+  Prefetch(is_packed);
+  QUIRE_RETURN_IF_ERROR(Fill(ctx, params, {params.precision, image, is_packed}, loaded));
+  if (!is_packed) loaded.write = cache.Keep();
   return loaded;
 }
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -11,6 +13,7 @@
 
 #include "base/status.h"
 #include "model/checkpoint.h"
+#include "model/packed_cache.h"
 #include "ops/context.h"
 #include "ops/linear.h"
 #include "tensor/tensor.h"
@@ -59,10 +62,12 @@ class WeightMap {
   struct LoadParams {
     ops::MatmulPrecision precision;
     const std::function<void(std::uint64_t, std::uint64_t)>* progress;  // may be empty
+    const PackedCacheOptions* packed_cache = nullptr;                   // null: none
   };
   struct Loaded {
     Buffer vectors;  // what the vectors' places point into
     std::size_t weight_bytes = 0;
+    std::unique_ptr<BackgroundWrite> write;  // of the packed weights, while it lasts
   };
   // kDataLoss that lists all that is missing, surplus and misshaped; kUnimplemented for types that
   // no kernel multiplies.
@@ -80,14 +85,27 @@ class WeightMap {
     ops::LinearWeight* matrix = nullptr;
     ConstTensorView* view = nullptr;
     const TensorInfo* found = nullptr;
+    std::optional<std::size_t> packed_idx = std::nullopt;  // in the image
   };
 
   void Add(Want want);
   Status Check();
   Status CheckTypes() const;
-  Status Fill(ops::OpContext& ctx, const LoadParams& params, Loaded& loaded) const;
-  Status FillOne(ops::OpContext& ctx, const Want& want, ops::MatmulPrecision precision,
+  // Where packed matrices go, in the order in which they are wanted.
+  Result<PackedImage> PlanImage(const ops::OpContext& ctx, ops::MatmulPrecision precision);
+  // What all places are filled from.
+  struct Sources {
+    ops::MatmulPrecision precision;
+    const PackedImage& image;
+    bool is_packed;  // the image has its bytes already
+  };
+  Status Fill(ops::OpContext& ctx, const LoadParams& params, const Sources& sources,
+              Loaded& loaded) const;
+  Status FillOne(ops::OpContext& ctx, const Want& want, const Sources& sources,
                  float* vector) const;
+  // The rows that a want takes of its tensor.
+  Result<ConstTensorView> SourceOf(const Want& want) const;
+  void Prefetch(bool is_packed) const;
   // Bytes of the file that a want reads.
   static std::uint64_t BytesIn(const Want& want);
   // Bytes that a filled place keeps beside the vectors; lets go of what it has copied.

@@ -18,21 +18,30 @@ constexpr std::int64_t kUnitsPerThread = 4;
 constexpr std::int64_t kMaxPartials = 256;
 
 kernels::KvType KvTypeOf(DType type) {
-  QUIRE_CHECK(type == DType::kF32 || type == DType::kF16 || type == DType::kBF16);
   if (type == DType::kF32) return kernels::KvType::kF32;
-  return type == DType::kF16 ? kernels::KvType::kF16 : kernels::KvType::kBF16;
+  if (type == DType::kF16) return kernels::KvType::kF16;
+  if (type == DType::kI8) return kernels::KvType::kInt8;
+  QUIRE_CHECK(type == DType::kBF16);
+  return kernels::KvType::kBF16;
+}
+
+// Bytes of one head's part of one page.
+std::int64_t HeadBytes(DType dtype, const Shape& shape) {
+  const std::int64_t scale_bytes = dtype == DType::kI8 ? kernels::kKvScaleBytes : 0;
+  return shape[2] * (shape[3] * LayoutOf(dtype).block_bytes + scale_bytes);
 }
 
 kernels::KvHead HeadOf(const KvPages& pages, std::int64_t head) {
   const TensorView& k = pages.k;
   const TensorView& v = pages.v;
-  const std::int64_t bytes = LayoutOf(k.dtype()).block_bytes;
-  const std::int64_t block_size = k.dim(2);
-  return {.k = k.data() + head * block_size * k.dim(3) * bytes,
-          .v = v.data() + head * block_size * v.dim(3) * bytes,
-          .k_block_stride = k.dim(1) * block_size * k.dim(3),
-          .v_block_stride = v.dim(1) * block_size * v.dim(3),
-          .block_size = block_size,
+  const std::int64_t value_bytes = LayoutOf(k.dtype()).block_bytes;
+  const std::int64_t k_bytes = HeadBytes(k.dtype(), k.shape());
+  const std::int64_t v_bytes = HeadBytes(v.dtype(), v.shape());
+  return {.k = k.data() + head * k_bytes,
+          .v = v.data() + head * v_bytes,
+          .k_block_stride = k.dim(1) * k_bytes / value_bytes,
+          .v_block_stride = v.dim(1) * v_bytes / value_bytes,
+          .block_size = k.dim(2),
           .head_dim = k.dim(3),
           .value_dim = v.dim(3)};
 }
@@ -299,6 +308,10 @@ void Step::Run() {
 }
 
 }  // namespace
+
+std::size_t KvPageBytes(DType dtype, const Shape& shape) {
+  return static_cast<std::size_t>(shape[0] * shape[1] * HeadBytes(dtype, shape));
+}
 
 void WriteKv(OpContext& ctx, ConstTensorView k, ConstTensorView v,
              std::span<const std::int32_t> slots, const KvPages& pages) {

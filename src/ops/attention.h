@@ -9,14 +9,18 @@
 
 namespace quire::ops {
 
-// One layer's pages: k and v are [num_blocks, num_kv_heads, block_size, head_dim] of F32, F16 or
-// BF16. The value head may be of another size than the key head. What stands where inside a page is
-// the kernels' own business (keys are stored one dimension after another): pages are filled by
-// WriteKv alone, and moved whole.
+// One layer's pages: k and v are [num_blocks, num_kv_heads, block_size, head_dim] of F32, F16,
+// BF16, or I8 with a scale for each token and head. The value head may be of another size than the
+// key head. What stands where inside a page is the kernels' own business (keys are stored one
+// dimension after another, scales after a head's codes): pages are filled by WriteKv alone, and
+// moved whole.
 struct KvPages {
   TensorView k;
   TensorView v;
 };
+
+// Bytes of all pages of that shape: more than the values' where there are scales.
+std::size_t KvPageBytes(DType dtype, const Shape& shape);
 
 // What a step's rows attend to, shared by all layers of one KV group.
 struct AttentionBatch {

@@ -1,6 +1,8 @@
 #include "ops/attention.h"
 
 #include <cmath>
+#include <functional>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -23,6 +25,8 @@ struct Problem {
   std::vector<std::int32_t> new_tokens = {1};
   std::vector<std::int32_t> context_lens = {1};
   AttentionOptions options = {.scale = 0.25F};
+  // Makes random keys or values, vectors of `dim`, what a test wants.
+  std::function<void(std::span<float> x, std::size_t dim)> adjust = nullptr;
 };
 
 class Cache {
@@ -38,8 +42,8 @@ class Cache {
     }
     const Shape k_shape = {num_blocks, problem.num_kv_heads, problem.block_size, problem.head_dim};
     const Shape v_shape = {num_blocks, problem.num_kv_heads, problem.block_size, problem.value_dim};
-    k_bytes_ = *Buffer::Allocate(*BytesOf(problem.dtype, k_shape.num_values()));
-    v_bytes_ = *Buffer::Allocate(*BytesOf(problem.dtype, v_shape.num_values()));
+    k_bytes_ = *Buffer::Allocate(KvPageBytes(problem.dtype, k_shape));
+    v_bytes_ = *Buffer::Allocate(KvPageBytes(problem.dtype, v_shape));
     // What nobody wrote must not matter.
     std::memset(k_bytes_.data(), 0xFF, k_bytes_.size());
     std::memset(v_bytes_.data(), 0xFF, v_bytes_.size());
@@ -49,20 +53,24 @@ class Cache {
 
   // Keys and values of a request depend on its number and the position alone.
   std::vector<float> KeysOf(std::int64_t request) const {
-    return RandomFloats(problem_.context_lens[static_cast<std::size_t>(request)] *
-                            problem_.num_kv_heads * problem_.head_dim,
-                        static_cast<std::uint64_t>(100 + request));
+    return VectorsOf(request, problem_.head_dim, static_cast<std::uint64_t>(100 + request));
   }
   std::vector<float> ValuesOf(std::int64_t request) const {
-    return RandomFloats(problem_.context_lens[static_cast<std::size_t>(request)] *
-                            problem_.num_kv_heads * problem_.value_dim,
-                        static_cast<std::uint64_t>(200 + request));
+    return VectorsOf(request, problem_.value_dim, static_cast<std::uint64_t>(200 + request));
   }
   const KvPages& pages() const { return pages_; }
   std::span<const std::int32_t> table() const { return table_; }
   std::int32_t max_blocks() const { return static_cast<std::int32_t>(max_blocks_); }
 
  private:
+  std::vector<float> VectorsOf(std::int64_t request, std::int64_t dim, std::uint64_t seed) const {
+    auto x = RandomFloats(
+        problem_.context_lens[static_cast<std::size_t>(request)] * problem_.num_kv_heads * dim,
+        seed);
+    if (problem_.adjust) problem_.adjust(x, static_cast<std::size_t>(dim));
+    return x;
+  }
+
   void Fill(TestContext& test, std::int64_t request) {
     std::vector<std::int32_t> slots;
     for (std::int64_t p = 0; p < problem_.context_lens[static_cast<std::size_t>(request)]; ++p) {
@@ -173,6 +181,7 @@ double LargestDifference(const std::vector<float>& a, const std::vector<float>& 
 
 double BoundOf(DType type) {
   if (type == DType::kF32) return 1e-5;
+  if (type == DType::kI8) return 6e-2;
   return type == DType::kF16 ? 4e-3 : 3e-2;
 }
 
@@ -188,7 +197,7 @@ void ExpectRight(const Problem& problem) {
 
 TEST(PagedAttention, IsSoftmaxOfScoresTimesValues) {
   for (const std::int64_t block_size : {1, 5, 16, 32, 48}) {
-    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI8}) {
       ExpectRight({.block_size = block_size,
                    .dtype = dtype,
                    .new_tokens = {1, 9, 40, 2},
@@ -221,7 +230,7 @@ TEST(PagedAttention, ObeysWindowCapAndSinks) {
 }
 
 TEST(PagedAttention, GivesARowTheSameBitsAloneInChunksAndAmongOthers) {
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kI8}) {
     const Problem all = {.dtype = dtype, .new_tokens = {290, 1, 17}, .context_lens = {290, 77, 40}};
     TestContext one(1);
     const Cache cache(one, all);
@@ -261,8 +270,8 @@ TEST(PagedAttention, GivesARowTheSameBitsAloneInChunksAndAmongOthers) {
   }
 }
 
-TEST(PagedAttention, KeepsNanInItsOwnRequest) {
-  const Problem problem = {.new_tokens = {1, 1}, .context_lens = {20, 20}};
+void ExpectNanStays(DType dtype) {
+  const Problem problem = {.dtype = dtype, .new_tokens = {1, 1}, .context_lens = {20, 20}};
   TestContext test;
   const Cache cache(test, problem);
   const auto clean = Attend(test, problem, cache);
@@ -279,6 +288,48 @@ TEST(PagedAttention, KeepsNanInItsOwnRequest) {
   EXPECT_TRUE(SameBits(std::vector<float>(out.begin(), out.begin() + half),
                        std::vector<float>(clean.begin(), clean.begin() + half)));
   EXPECT_TRUE(std::isnan(out.back()));
+}
+
+// Attention over int8 pages is that over what the pages hold, whatever was written.
+TEST(PagedAttention, OverInt8PagesIsThatOverRoundedVectors) {
+  const auto round_vectors = [](std::span<float> x, std::size_t dim) {
+    for (; !x.empty(); x = x.subspan(dim)) {
+      float max = 0.0F;
+      for (const float value : x.first(dim)) max = std::max(max, std::fabs(value));
+      for (float& value : x.first(dim)) {
+        value = max < 1e-30F ? 0.0F : max / 127.0F * std::nearbyint(value * (127.0F / max));
+      }
+    }
+  };
+  // Each vector by its turn: an outlier, zeros, denormals, equal values, or as it was.
+  const auto make_hard = [](std::span<float> x, std::size_t dim) {
+    for (std::size_t turn = 0; !x.empty(); x = x.subspan(dim), ++turn) {
+      if (turn % 5 == 0) x[turn % dim] = 1e4F;
+      if (turn % 5 == 1) std::fill_n(x.begin(), dim, 0.0F);
+      if (turn % 5 == 2) std::fill_n(x.begin(), dim, 1e-40F);
+      if (turn % 5 == 3) std::fill_n(x.begin(), dim, -0.6F);
+    }
+  };
+  Problem problem = {.dtype = DType::kI8,
+                     .new_tokens = {1, 30},
+                     .context_lens = {300, 140},
+                     .options = {.scale = 0.01F, .softcap = 5.0F},
+                     .adjust = make_hard};
+  TestContext test(2);
+  const auto got = Attend(test, problem, Cache(test, problem));
+  problem.dtype = DType::kF32;
+  problem.adjust = [&](std::span<float> x, std::size_t dim) {
+    make_hard(x, dim);
+    round_vectors(x, dim);
+  };
+  const auto want = Reference(problem, Cache(test, problem));
+  double largest = 0.0;
+  for (const float value : want) largest = std::max(largest, std::fabs(double{value}));
+  EXPECT_LT(LargestDifference(got, want), 2e-5 * largest);
+}
+
+TEST(PagedAttention, KeepsNanInItsOwnRequest) {
+  for (const DType dtype : {DType::kF32, DType::kI8}) ExpectNanStays(dtype);
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/table.h"
-#include "ops/weight_arena.h"
 #include "platform/thread_pool.h"
 #include "tensor/tensor.h"
 
@@ -33,8 +33,9 @@ struct OpContext {
   const kernels::CpuTable* table;
   ThreadPool* pool;
   Scratch* scratch;
-  // Where LinearWeight::Create puts what it packs; null: each in a buffer of its own.
-  WeightArena* arena = nullptr;
 };
+
+// The name of the kernels' ISA.
+inline std::string_view IsaName(const OpContext& ctx) { return kernels::ToString(ctx.table->isa); }
 
 }  // namespace quire::ops

@@ -81,9 +81,9 @@ void Product::TakeScratch() {
   }
   const std::int64_t expanded = has_expand_ ? num_threads * kExpandOutputs * rows_.depth : 0;
   const std::int64_t rounded = has_bf16_ ? rows_.rows * rows_.depth : 0;
-  if (panel_bytes + expanded + rounded == 0) return;
-  rows_.panels =
-      ctx_.scratch->Get(static_cast<std::size_t>(panel_bytes + expanded * 4 + rounded * 2));
+  const std::int64_t bytes = panel_bytes + expanded * 4 + rounded * 2;
+  if (bytes == 0) return;
+  rows_.panels = ctx_.scratch->Get(static_cast<std::size_t>(bytes));
   expanded_ = reinterpret_cast<float*>(rows_.panels + panel_bytes);
   rows_.rounded = reinterpret_cast<std::uint16_t*>(expanded_ + expanded);
   if (is_one_panel) own_panels_.emplace(ctx_, rows_.x, rows_.rows, rows_.depth, rows_.panels);

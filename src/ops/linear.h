@@ -19,6 +19,12 @@ enum class MatmulPrecision {
   kFloat32,  // f32 activations always; the weights are dequantized on the way
 };
 
+// Where a weight's packed bytes lie, of a buffer that many share; aligned to 64.
+struct PackedPlace {
+  std::shared_ptr<std::byte> bytes = nullptr;  // null: memory of its own
+  bool is_packed = false;                      // they are there already
+};
+
 // A weight matrix [out_features, in_features] in the layout its kernels want: repacked, or the
 // checkpoint's own bytes where they already suit. Immutable, shared by threads.
 class LinearWeight {
@@ -27,7 +33,11 @@ class LinearWeight {
   // where no repacking is needed (owns_copy() is false): then they must outlive the weight.
   // The layout and the kernel depend on type, ISA and precision alone, never on a batch.
   static Result<LinearWeight> Create(OpContext& ctx, ConstTensorView source,
-                                     MatmulPrecision precision);
+                                     MatmulPrecision precision, PackedPlace place = {});
+  // Bytes that Create packs into for such a source, all of which it writes; 0 where it packs
+  // nothing or refuses the source.
+  static std::size_t PackedBytes(const OpContext& ctx, ConstTensorView source,
+                                 MatmulPrecision precision);
   static bool IsSupported(DType dtype);
 
   LinearWeight();

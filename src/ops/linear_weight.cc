@@ -29,18 +29,39 @@ void PackTiles(OpContext& ctx, const std::byte* rows, std::byte* tiles, const Pa
   });
 }
 
+// Two dimensions, and rows of whole blocks.
+bool IsMatrix(ConstTensorView source) {
+  return source.shape().rank() == 2 && source.dim(0) > 0 && source.dim(1) > 0 &&
+         BytesOf(source.dtype(), source.dim(1)).has_value();
+}
+
+// The kernel that multiplies such weights with int8 activations; null where there is none.
+const kernels::QuantKernel* QuantKernelFor(const OpContext& ctx, DType dtype,
+                                           MatmulPrecision precision) {
+  const kernels::QuantKernel& kernel = ctx.table->quant[static_cast<int>(dtype)];
+  return precision == MatmulPrecision::kFast && kernel.matmul != nullptr ? &kernel : nullptr;
+}
+
+std::size_t TileBytes(const Packed& packed) {
+  const std::int64_t tiles = CeilDiv(packed.out_features, packed.quant.tile_outputs);
+  return static_cast<std::size_t>(tiles * packed.tile_bytes());
+}
+
+Result<std::shared_ptr<std::byte>> OwnPlace(std::size_t num_bytes) {
+  QUIRE_ASSIGN_OR_RETURN(Buffer buffer, Buffer::Allocate(num_bytes));
+  const auto owner = std::make_shared<Buffer>(std::move(buffer));
+  return std::shared_ptr<std::byte>(owner, owner->data());
+}
+
 // Fills in the layout of a quantized weight; packs it where its kernel wants tiles.
-Status PrepareQuant(OpContext& ctx, ConstTensorView source, Packed& packed) {
-  packed.path = Packed::Path::kQuant;
-  packed.quant = ctx.table->quant[static_cast<int>(source.dtype())];
+Status PrepareQuant(OpContext& ctx, ConstTensorView source, PackedPlace place, Packed& packed) {
   if (packed.quant.pack == nullptr) return {};
-  const std::int64_t per_tile = packed.quant.tile_outputs;
-  const std::int64_t num_tiles = CeilDiv(packed.out_features, per_tile);
-  packed.num_bytes = static_cast<std::size_t>(num_tiles * packed.tile_bytes());
-  WeightArena own;
-  WeightArena& arena = ctx.arena != nullptr ? *ctx.arena : own;
-  QUIRE_ASSIGN_OR_RETURN(packed.copy, arena.Take(packed.num_bytes));
-  PackTiles(ctx, source.data(), packed.copy.get(), packed);
+  packed.num_bytes = TileBytes(packed);
+  if (place.bytes == nullptr) {
+    QUIRE_ASSIGN_OR_RETURN(place.bytes, OwnPlace(packed.num_bytes));
+  }
+  packed.copy = std::move(place.bytes);
+  if (!place.is_packed) PackTiles(ctx, source.data(), packed.copy.get(), packed);
   packed.data = packed.copy.get();
   return {};
 }
@@ -74,15 +95,25 @@ bool LinearWeight::IsSupported(DType dtype) {
   }
 }
 
+std::size_t LinearWeight::PackedBytes(const OpContext& ctx, ConstTensorView source,
+                                      MatmulPrecision precision) {
+  const kernels::QuantKernel* kernel = QuantKernelFor(ctx, source.dtype(), precision);
+  if (kernel == nullptr || kernel->pack == nullptr || !IsMatrix(source)) return 0;
+  Packed packed;
+  packed.dtype = source.dtype();
+  packed.out_features = source.dim(0);
+  packed.in_features = source.dim(1);
+  packed.quant = *kernel;
+  return TileBytes(packed);
+}
+
 Result<LinearWeight> LinearWeight::Create(OpContext& ctx, ConstTensorView source,
-                                          MatmulPrecision precision) {
+                                          MatmulPrecision precision, PackedPlace place) {
   if (!IsSupported(source.dtype())) {
     return Unimplemented(
         StrCat("weights of type ", ToString(source.dtype()), " cannot be multiplied"));
   }
-  const auto bytes =
-      source.shape().rank() == 2 ? BytesOf(source.dtype(), source.dim(1)) : std::nullopt;
-  if (!bytes || source.dim(0) <= 0 || source.dim(1) <= 0) {
+  if (!IsMatrix(source)) {
     return DataLoss(StrCat("a weight of type ", ToString(source.dtype()),
                            " needs two dimensions and rows of whole blocks"));
   }
@@ -92,7 +123,7 @@ Result<LinearWeight> LinearWeight::Create(OpContext& ctx, ConstTensorView source
   packed.dtype = source.dtype();
   packed.out_features = source.dim(0);
   packed.in_features = source.dim(1);
-  packed.num_bytes = static_cast<std::size_t>(*bytes) * static_cast<std::size_t>(source.dim(0));
+  packed.num_bytes = static_cast<std::size_t>(packed.row_bytes() * packed.out_features);
   packed.data = source.data();
   if (source.dtype() == DType::kBF16 && precision == MatmulPrecision::kFast &&
       ctx.table->bf16.matmul != nullptr) {
@@ -105,9 +136,10 @@ Result<LinearWeight> LinearWeight::Create(OpContext& ctx, ConstTensorView source
     packed.matmul_float = ctx.table->matmul_float[static_cast<int>(*float_type)];
     return weight;
   }
-  if (precision == MatmulPrecision::kFast &&
-      ctx.table->quant[static_cast<int>(source.dtype())].matmul != nullptr) {
-    QUIRE_RETURN_IF_ERROR(PrepareQuant(ctx, source, packed));
+  if (const auto* kernel = QuantKernelFor(ctx, source.dtype(), precision)) {
+    packed.path = Packed::Path::kQuant;
+    packed.quant = *kernel;
+    QUIRE_RETURN_IF_ERROR(PrepareQuant(ctx, source, std::move(place), packed));
     return weight;
   }
   packed.path = Packed::Path::kExpand;

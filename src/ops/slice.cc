@@ -12,7 +12,7 @@ using Packed = LinearWeight::Packed;
 
 // Blocks of 32 values that are worth waking a thread for.
 constexpr std::int64_t kQuantizeBlocks = 128;
-// The same for values that are rounded to bf16.
+// Values that one task rounds to bf16.
 constexpr std::int64_t kRoundValues = 16384;
 
 void MultiplyQuant(const LinearJob& job, const SharedRows& rows, Slice slice) {
@@ -97,21 +97,21 @@ void SharedRows::QuantizeBlocks(const kernels::CpuTable& table, std::int64_t pan
                   .first_row = 0});
 }
 
-std::int64_t QuantizeGrain(std::int64_t panel_rows) {
-  return std::max<std::int64_t>(1, kQuantizeBlocks / panel_rows);
-}
-
-void RoundRows(OpContext& ctx, const float* x, std::int64_t values, std::uint16_t* out) {
+void RoundRows(OpContext& ctx, const float* x, std::int64_t values, std::uint16_t* rounded) {
   const std::int64_t tasks = CeilDiv(values, kRoundValues);
   const auto round = [&](std::int64_t task, int) {
     const std::int64_t begin = task * kRoundValues;
-    ctx.table->bf16.round(x + begin, std::min(kRoundValues, values - begin), out + begin);
+    ctx.table->bf16.round(x + begin, std::min(kRoundValues, values - begin), rounded + begin);
   };
   if (tasks > 1) {
     ctx.pool->ForEach(tasks, round);
-  } else if (tasks == 1) {
-    round(0, 0);
+  } else {
+    round(0, 0);  // waking others would take longer
   }
+}
+
+std::int64_t QuantizeGrain(std::int64_t panel_rows) {
+  return std::max<std::int64_t>(1, kQuantizeBlocks / panel_rows);
 }
 
 void MultiplySlice(const LinearJob& job, const SharedRows& rows, Slice slice, float* expanded) {

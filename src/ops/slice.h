@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/context.h"
 #include "ops/linear.h"
 #include "ops/packed_weight.h"
 
@@ -17,14 +16,14 @@ inline constexpr std::int64_t kExpandOutputs = 16;
 // Smallest number of outputs that a slice may have; slices begin at its multiples.
 std::int64_t GrainOf(const LinearWeight::Packed& weight);
 
-// Rows that are multiplied by the same weights, and where they lie quantized, in panels of
-// kPanelRows, the last one of what is left; or rounded.
+// Rows that are multiplied by the same weights, and where they lie quantized: in panels of
+// kPanelRows, the last one of what is left.
 struct SharedRows {
   const float* x;  // [rows, depth]
   std::int64_t rows;
   std::int64_t depth;
-  std::byte* panels;       // PanelBytes(rows, depth) in all; null where no weight wants them
-  std::uint16_t* rounded;  // [rows, depth] bf16, likewise
+  std::byte* panels;  // PanelBytes(rows, depth) in all; null where no weight wants them
+  std::uint16_t* rounded = nullptr;  // [rows, depth] as bf16; null where no weight wants them
 
   std::int64_t num_panels() const;
   std::int64_t PanelRows(std::int64_t panel) const;
@@ -34,12 +33,12 @@ struct SharedRows {
                       std::int64_t end) const;
 };
 
+// Rounds rows of `values` values in all to bf16.
+void RoundRows(OpContext& ctx, const float* x, std::int64_t values, std::uint16_t* rounded);
+
 // Blocks of one panel that a thread quantizes at once. Cut by blocks, not by rows: the rows of a
 // block share cache lines, which threads would take from each other.
 std::int64_t QuantizeGrain(std::int64_t panel_rows);
-
-// Rounds `values` of them to bf16, on all threads where that is worth waking them.
-void RoundRows(OpContext& ctx, const float* x, std::int64_t values, std::uint16_t* out);
 
 // Outputs [begin, end) of `job` for all rows. `expanded` [kExpandOutputs, depth] is the thread's
 // own; it may be null where the weight is not dequantized on the way.

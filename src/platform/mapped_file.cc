@@ -14,40 +14,12 @@
 #include <unistd.h>
 
 #include "base/strings.h"
+#include "platform/descriptor.h"
 
 namespace quire {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{64} << 20;
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-// What the last system call said, about `path`.
-Status SystemError(const std::string& path, std::string_view action) {
-  const int error = errno;
-  std::string message = StrCat(Printable(path, 4096), ": cannot ", action, ": ",
-                               std::generic_category().message(error));
-  if (error == ENOENT || error == ENOTDIR) return NotFound(std::move(message));
-  if (error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE) {
-    return ResourceExhausted(std::move(message));
-  }
-  return InvalidArgument(std::move(message));
-}
 
 Result<Descriptor> OpenToRead(const std::string& path, int flags) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
@@ -62,8 +34,19 @@ std::string_view KindOf(mode_t mode) {
   return "a device";
 }
 
-// Bytes of the open file, which must be a regular one.
-Result<std::size_t> RegularFileBytes(const std::string& path, int fd) {
+FileStamp StampOf(const struct stat& status) {
+  const auto nanoseconds = [](const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .num_bytes = static_cast<std::uint64_t>(status.st_size),
+          .modified_ns = nanoseconds(status.st_mtim),
+          .changed_ns = nanoseconds(status.st_ctim)};
+}
+
+// Of the open file, which must be a regular one with something in it.
+Result<FileStamp> StampOfRegular(const std::string& path, int fd) {
   struct stat status = {};
   if (::fstat(fd, &status) != 0) return SystemError(path, "examine");
   if (!S_ISREG(status.st_mode)) {
@@ -71,7 +54,7 @@ Result<std::size_t> RegularFileBytes(const std::string& path, int fd) {
         StrCat(Printable(path, 4096), ": is ", KindOf(status.st_mode), ", not a file"));
   }
   if (status.st_size == 0) return InvalidArgument(StrCat(Printable(path, 4096), ": is empty"));
-  return static_cast<std::size_t>(status.st_size);
+  return StampOf(status);
 }
 
 // Reads `size` bytes, in chunks so that one call never moves more than the kernel's 2 GiB.
@@ -106,11 +89,30 @@ Status Lock(const std::string& path, const std::byte* data, std::size_t size) {
 
 }  // namespace
 
+Status SystemError(const std::string& path, std::string_view action) {
+  const int error = errno;
+  std::string message = StrCat(Printable(path, 4096), ": cannot ", action, ": ",
+                               std::generic_category().message(error));
+  if (error == ENOENT || error == ENOTDIR) return NotFound(std::move(message));
+  if (error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE) {
+    return ResourceExhausted(std::move(message));
+  }
+  return InvalidArgument(std::move(message));
+}
+
+Result<FileStamp> StampOf(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return SystemError(path, "examine");
+  return StampOf(status);
+}
+
 Result<MappedFile> MappedFile::Open(const std::string& path, const MapOptions& options) {
   // Without O_NONBLOCK a pipe that nobody writes to would never open.
   QUIRE_ASSIGN_OR_RETURN(const Descriptor file, OpenToRead(path, O_NONBLOCK));
-  QUIRE_ASSIGN_OR_RETURN(const std::size_t size, RegularFileBytes(path, file.get()));
+  QUIRE_ASSIGN_OR_RETURN(const FileStamp stamp, StampOfRegular(path, file.get()));
+  const std::size_t size = stamp.num_bytes;
   MappedFile result;
+  result.stamp_ = stamp;
   void* data = options.use_mmap ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0)
                                 : ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -123,20 +125,20 @@ Result<MappedFile> MappedFile::Open(const std::string& path, const MapOptions& o
   if (!options.use_mmap) {
     QUIRE_RETURN_IF_ERROR(ReadAll(path, file.get(), static_cast<std::byte*>(data), size));
     ::mprotect(data, size, PROT_READ);
-  } else if (options.prefetch) {
-    ::madvise(data, size, MADV_WILLNEED);
   }
   if (options.lock) QUIRE_RETURN_IF_ERROR(Lock(path, result.data_, size));
   return result;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
+    : stamp_(other.stamp_),
+      data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
       is_mapping_(std::exchange(other.is_mapping_, false)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   MappedFile taken(std::move(other));
+  stamp_ = taken.stamp_;
   std::swap(data_, taken.data_);
   std::swap(size_, taken.size_);
   std::swap(is_mapping_, taken.is_mapping_);
@@ -145,6 +147,14 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::Prefetch(std::size_t begin, std::size_t count) const {
+  if (!is_mapping_ || begin >= size_) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t first = begin / page * page;
+  const std::size_t end = begin + std::min(count, size_ - begin);
+  ::madvise(const_cast<std::byte*>(data_) + first, end - first, MADV_WILLNEED);
 }
 
 void MappedFile::Release(std::size_t begin, std::size_t count) const {

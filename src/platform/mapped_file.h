@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,10 +12,22 @@
 namespace quire {
 
 struct MapOptions {
-  bool use_mmap = true;   // false: read into memory of our own (--no-mmap)
-  bool lock = false;      // keep the bytes in RAM (--mlock); an error where the limit forbids it
-  bool prefetch = false;  // ask the kernel to read ahead all of it
+  bool use_mmap = true;  // false: read into memory of our own (--no-mmap)
+  bool lock = false;     // keep the bytes in RAM (--mlock); an error where the limit forbids it
 };
+
+// Which file a path leads to and in which state, as the file system tells: it changes when the
+// file's bytes do, but for changes within one tick of the file system's clock, a few milliseconds.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t num_bytes = 0;
+  std::int64_t modified_ns = 0;  // since 1970; a program may set it
+  std::int64_t changed_ns = 0;   // likewise; no program may
+
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+Result<FileStamp> StampOf(const std::string& path);
 
 // Owns the bytes until it is destroyed; a moved-from one is empty. Read-only, so any thread.
 // A file that shrinks under a mapping would fault: the length is checked at open only, as every
@@ -33,11 +46,17 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
+  const FileStamp& stamp() const { return stamp_; }  // when it was opened
+
+  // Asks the kernel to read bytes [begin, begin + count) ahead.
+  void Prefetch(std::size_t begin, std::size_t count) const;
+
   // Tells the kernel that bytes [begin, begin + count) will not be read again soon; they stay
   // readable.
   void Release(std::size_t begin, std::size_t count) const;
 
  private:
+  FileStamp stamp_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   bool is_mapping_ = false;

@@ -48,8 +48,7 @@ class MappedFileTest : public ::testing::Test {
 TEST_F(MappedFileTest, HoldsTheFilesBytesMappedOrRead) {
   const std::string text(3'000'001, 'q');
   const std::string path = Write("file", text);
-  for (const MapOptions options :
-       {MapOptions{}, MapOptions{.use_mmap = false}, MapOptions{.prefetch = true}}) {
+  for (const MapOptions options : {MapOptions{}, MapOptions{.use_mmap = false}}) {
     const Result<MappedFile> file = MappedFile::Open(path, options);
     ASSERT_TRUE(file.ok()) << file.status().message();
     EXPECT_EQ(TextOf(file->bytes()), text);

@@ -24,8 +24,18 @@ std::optional<std::string_view> WishedIsa() {
   return wish;
 }
 
+// `auto` has been replaced by a folder where a program keeps one.
+PackedCacheOptions PackedCacheOf(const ModelOptions& model) {
+  PackedCacheOptions options;
+  if (model.packed_cache == "auto" || model.packed_cache == "off") return options;
+  options.folder = model.packed_cache;
+  options.max_bytes = static_cast<std::uint64_t>(model.packed_cache_bytes);
+  return options;
+}
+
 std::string KvDtypeName(DType dtype) {
   if (dtype == DType::kF32) return "float32";
+  if (dtype == DType::kI8) return "int8_per_token_head";
   return dtype == DType::kF16 ? "float16" : "bfloat16";
 }
 
@@ -88,7 +98,6 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   MapOptions map;
   map.use_mmap = config.model.use_mmap;
   map.lock = config.model.mlock;
-  map.prefetch = true;
   QUIRE_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(config.model.model, map));
   QUIRE_ASSIGN_OR_RETURN(const ModelConfig description,
                          ReadModelConfig(*checkpoint, config.model.hf_overrides));
@@ -96,12 +105,13 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   options.precision =
       ComputesFloat32(config) ? ops::MatmulPrecision::kFloat32 : ops::MatmulPrecision::kFast;
   options.progress = progress;
+  options.packed_cache = PackedCacheOf(config.model);
   QUIRE_ASSIGN_OR_RETURN(state->model, LoadModel(state->ctx, checkpoint, description, options));
 
   state->facts = CollectFacts(config, *checkpoint, *state->model);
   state->kv_dtype = KvCacheElementType(config);
   state->facts.kv_dtype = KvDtypeName(state->kv_dtype);
-  state->facts.kv_element_bytes = state->kv_dtype == DType::kF32 ? 4 : 2;
+  state->facts.kv_element = KvElementOf(state->kv_dtype);
   state->facts.num_threads = state->pool->num_threads();
   state->facts.isa = std::string(kernels::ToString(isa));
   state->sampler = std::make_unique<Sampler>(static_cast<std::int32_t>(state->facts.vocab_size),

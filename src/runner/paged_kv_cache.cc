@@ -6,10 +6,6 @@
 namespace quire {
 namespace {
 
-std::size_t PageBytes(const Shape& shape, DType dtype) {
-  return static_cast<std::size_t>(shape.num_values()) * (dtype == DType::kF32 ? 4U : 2U);
-}
-
 std::size_t NumLayers(const KvCacheSpec& spec) {
   std::size_t count = 0;
   for (const KvGroupSpec& group : spec.groups) {
@@ -29,11 +25,18 @@ DType KvCacheElementType(const EngineConfig& config) {
       return DType::kF16;
     case KvCacheDtype::kBFloat16:
       return DType::kBF16;
+    case KvCacheDtype::kInt8PerTokenHead:
+      return DType::kI8;
     case KvCacheDtype::kAuto:
       break;
   }
   const bool is_float32 = config.model.effective_compute_dtype() == ComputeDtype::kFloat32;
   return is_float32 ? DType::kF32 : DType::kF16;
+}
+
+KvElement KvElementOf(DType dtype) {
+  return {.value_bytes = LayoutOf(dtype).block_bytes,
+          .scale_bytes = dtype == DType::kI8 ? kernels::kKvScaleBytes : 0};
 }
 
 Result<PagedKvCache> PagedKvCache::Allocate(const KvCacheSpec& spec, std::int64_t num_blocks,
@@ -43,8 +46,8 @@ Result<PagedKvCache> PagedKvCache::Allocate(const KvCacheSpec& spec, std::int64_
   PagedKvCache pages;
   pages.num_blocks_ = num_blocks;
   for (std::int32_t i = 0; i < spec.num_buffers(); ++i) {
-    QUIRE_ASSIGN_OR_RETURN(Buffer keys, Buffer::Allocate(PageBytes(key_shape, dtype)));
-    QUIRE_ASSIGN_OR_RETURN(Buffer values, Buffer::Allocate(PageBytes(value_shape, dtype)));
+    QUIRE_ASSIGN_OR_RETURN(Buffer keys, Buffer::Allocate(ops::KvPageBytes(dtype, key_shape)));
+    QUIRE_ASSIGN_OR_RETURN(Buffer values, Buffer::Allocate(ops::KvPageBytes(dtype, value_shape)));
     pages.keys_.push_back(std::move(keys));
     pages.values_.push_back(std::move(values));
   }

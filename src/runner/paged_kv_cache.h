@@ -18,6 +18,9 @@ namespace quire {
 // far below that of quantized activations, and float32 where float32 is computed.
 DType KvCacheElementType(const EngineConfig& config);
 
+// What a vector of that type takes.
+KvElement KvElementOf(DType dtype);
+
 // Owns the pages of all layers. Layers of different KV groups share buffers: layer i of each group
 // lies in buffer i. Pages that are never written take no memory.
 class PagedKvCache {

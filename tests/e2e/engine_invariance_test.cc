@@ -53,10 +53,10 @@ TEST_P(Invariance, HoldsForEveryNumberOfThreads) {
   }
 }
 
-TEST_P(Invariance, HoldsForInt8ActivationsAndHalfPrecisionCaches) {
+TEST_P(Invariance, HoldsForInt8ActivationsAndSmallerCaches) {
   const auto prompts = MixedPrompts(8, kTinyVocab, 60, 5);
-  for (const KvCacheDtype dtype :
-       {KvCacheDtype::kFloat32, KvCacheDtype::kFloat16, KvCacheDtype::kBFloat16}) {
+  for (const KvCacheDtype dtype : {KvCacheDtype::kFloat32, KvCacheDtype::kFloat16,
+                                   KvCacheDtype::kBFloat16, KvCacheDtype::kInt8PerTokenHead}) {
     EngineConfig config = InvarianceConfig(model_);
     config.cache.kv_cache_dtype = dtype;
     const auto alone = RunAlone(config, prompts);
@@ -152,6 +152,16 @@ void ExpectSameUnder(const std::vector<Sizes>& combinations, EngineConfig config
     EXPECT_GT(llm->stats().prefix_hits, 0) << how;
   }
   EXPECT_GT(num_preemptions, 0);
+}
+
+TEST(Int8Cache, KeepsAnswersThroughPreemptionPrefixHitsAndEverySize) {
+  for (const int window : {0, 24}) {
+    EngineConfig config = InvarianceConfig(TinyModel(window));
+    config.model.max_model_len = "256";
+    config.cache.kv_cache_dtype = KvCacheDtype::kInt8PerTokenHead;
+    ExpectSameUnder({{16, 8, true, 320, 1}, {64, 16, true, 320, 2}, {2048, 32, true, 320, 2}},
+                    config, MixedPrompts(16, kTinyVocab, 200, 13));
+  }
 }
 
 void RunTinyModelInFull(int window) {

@@ -24,6 +24,7 @@ struct Precision {
   double tie_gap;     // another best token is allowed where the reference's two best are nearer
   double logprob;     // largest distance of a recorded logprob
   double perplexity;  // relative
+  DType kv_dtype = DType::kF32;
 };
 
 void PrintTo(const Precision& precision, std::ostream* out) { *out << precision.name; }
@@ -44,8 +45,9 @@ class DefaultModelTest : public ::testing::TestWithParam<Precision> {
     Result<Reference> reference = ReadReference(folder);
     ASSERT_TRUE(reference.ok()) << reference.status().message();
     reference_ = *std::move(reference);
-    Result<std::unique_ptr<Rig>> rig =
-        Rig::Create(*model, {.precision = GetParam().precision, .num_threads = 2});
+    Result<std::unique_ptr<Rig>> rig = Rig::Create(
+        *model,
+        {.precision = GetParam().precision, .num_threads = 2, .kv_dtype = GetParam().kv_dtype});
     ASSERT_TRUE(rig.ok()) << rig.status().message();
     rig_ = *std::move(rig);
   }
@@ -135,6 +137,7 @@ TEST_P(DefaultModelTest, PerplexityIsTheReferences) {
 const Precision kPrecisions[] = {
     {"Float32", ops::MatmulPrecision::kFloat32, 0.002, 2e-3, 1e-3},
     {"Fast", ops::MatmulPrecision::kFast, 0.3, 1.5, 1e-2},
+    {"Float32Int8Cache", ops::MatmulPrecision::kFloat32, 0.3, 1.5, 5e-3, DType::kI8},
 };
 
 std::string CaseName(const ::testing::TestParamInfo<Precision>& info) { return info.param.name; }

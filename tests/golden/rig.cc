@@ -110,7 +110,7 @@ Status Rig::AllocatePages() {
     std::byte* data[2];
     for (int kv = 0; kv < 2; ++kv) {
       const Shape& shape = kv == 0 ? k_shape : v_shape;
-      const std::size_t bytes = BytesOf(options_.kv_dtype, shape.num_values()).value();
+      const std::size_t bytes = ops::KvPageBytes(options_.kv_dtype, shape);
       QUIRE_ASSIGN_OR_RETURN(Buffer buffer, Buffer::Allocate(bytes));
       // Every bit set is a NaN in each type: reading a slot that nobody wrote shows.
       std::fill_n(buffer.data(), bytes, std::byte{0xFF});

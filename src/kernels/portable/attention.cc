@@ -69,7 +69,8 @@ void WriteCodes(const float* x, std::int64_t n, std::int8_t* out, std::int64_t s
   std::memcpy(scale_at, &scale, sizeof scale);
   const float inverse = has_codes ? kKvCodes / max : 0.0F;
   for (std::int64_t d = 0; d < n; ++d) {
-    out[d * stride] = has_codes ? static_cast<std::int8_t>(std::nearbyint(x[d] * inverse)) : 0;
+    const float code = has_codes ? std::nearbyint(x[d] * inverse) : 0.0F;
+    out[d * stride] = static_cast<std::int8_t>(code);
   }
 }
 

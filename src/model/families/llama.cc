@@ -103,7 +103,8 @@ void LlamaModel::Declare(WeightMap& weights) {
 Status LlamaModel::LoadWeights(ops::OpContext& ctx, const LoadOptions& options) {
   WeightMap weights(*checkpoint_);
   Declare(weights);
-  QUIRE_ASSIGN_OR_RETURN(weights_, weights.Load(ctx, {options.precision, &options.progress}));
+  QUIRE_ASSIGN_OR_RETURN(
+      weights_, weights.Load(ctx, {options.precision, &options.progress, &options.packed_cache}));
   QUIRE_RETURN_IF_ERROR(TakeRopeFactors());
   rotary_.emplace(config_.rope, RotaryDim(config_));
   return {};

@@ -28,6 +28,10 @@ class Inspect(CliTest):
         self.assertEqual(plain["kv_bytes"], 512 * plain["kv_bytes_per_token"])
         half = memory("--kv-cache-dtype", "float16", "--max-model-len", "256")
         self.assertEqual(half["kv_bytes"] * 4, plain["kv_bytes"])
+        for name in ("int8_per_token_head", "int8"):
+            scaled = memory("--kv-cache-dtype", name)
+            self.assertEqual(scaled["kv_bytes_per_token"], 3 * 2 * 2 * (16 + 4))
+            self.assertEqual(scaled["kv_bytes"], 512 * scaled["kv_bytes_per_token"])
 
     def test_text_names_what_a_person_asks(self):
         text = self.ok("inspect", harness.TINY).out
