@@ -115,10 +115,11 @@ void OutputThread::Deliver() {
       Call(sink->second, std::move(output));
       continue;
     }
-    const std::function<void(RequestOutput)> last = std::move(sink->second);
+    std::function<void(RequestOutput)> last = std::move(sink->second);
     sinks_.erase(sink);
     live_.Remove(output.request_id);  // first, so that the sink may use the id again
     Call(last, std::move(output));
+    last = nullptr;  // who waits for the prompt finds what the sink held free
     live_.NoteHeard();
   }
   outputs_.clear();
