@@ -46,18 +46,18 @@ TEST(KvSpecOf, PutsAllLayersIntoOneGroupWhereNoneHasAWindow) {
 TEST(KvBytes, CountsWholeBlocksAndNoMoreThanAWindowTouches) {
   const KvCacheSpec spec = KvSpecOf(TwoKinds());
   const std::int64_t block = 3 * 16 * 2 * 16 * 2;  // buffers, tokens, heads, k and v, bytes
-  EXPECT_EQ(KvBytes(spec, {16, 2}, 1), 2 * block);
-  EXPECT_EQ(KvBytes(spec, {16, 2}, 33), 2 * 3 * block);
+  EXPECT_EQ(KvBytes(spec, {16, {2}}, 1), 2 * block);
+  EXPECT_EQ(KvBytes(spec, {16, {2}}, 33), 2 * 3 * block);
   // 160 tokens: ten blocks of full attention, three that a window of 32 can touch.
-  EXPECT_EQ(KvBytes(spec, {16, 2}, 160), 13 * block);
-  EXPECT_EQ(KvBytesPerToken(spec, 2), 2 * block / 16);
+  EXPECT_EQ(KvBytes(spec, {16, {2}}, 160), 13 * block);
+  EXPECT_EQ(KvBytesPerToken(spec, {2}), 2 * block / 16);
 }
 
 TEST(KvBytes, SaturatesForAbsurdSizes) {
   ModelConfig config = TwoKinds();
   config.num_kv_heads = 1 << 14;
   config.head_dim = 1 << 13;
-  EXPECT_EQ(KvBytes(KvSpecOf(config), {16, 4}, std::numeric_limits<std::int64_t>::max() / 2),
+  EXPECT_EQ(KvBytes(KvSpecOf(config), {16, {4}}, std::numeric_limits<std::int64_t>::max() / 2),
             std::numeric_limits<std::int64_t>::max());
 }
 
