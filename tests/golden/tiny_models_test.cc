@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -142,17 +143,22 @@ TEST_P(TinyModelTest, ChunksOfAnySizeGiveTheSameBits) {
 
 TEST_P(TinyModelTest, WantedRowsHaveTheBitsThatTheyHaveAmongAll) {
   const std::vector<TokenId> tokens = WholeText(LongestPrompt());
+  const auto rows = static_cast<std::int32_t>(tokens.size());
   const StepOutput all = RunAlone(*rig_, tokens);
-  const auto last = static_cast<std::int32_t>(tokens.size()) - 1;
-  for (const std::vector<std::int32_t>& wanted :
-       {std::vector<std::int32_t>{last}, {0, 2, 3, last}, {}}) {
-    Sequence sequence = rig_->NewSequence();
-    const Chunk chunk{&sequence, tokens};
-    const StepOutput out = rig_->Step({&chunk, 1}, wanted);
+  // Of two requests of the same text the last so many rows.
+  for (const auto& [of_first, of_second] : std::vector<std::pair<std::int32_t, std::int32_t>>{
+           {1, 1}, {0, 1}, {3, 0}, {1, 3}, {rows, 2}, {0, 0}}) {
+    std::vector<std::int32_t> wanted;
+    for (std::int32_t row = rows - of_first; row < rows; ++row) wanted.push_back(row);
+    for (std::int32_t row = rows - of_second; row < rows; ++row) wanted.push_back(rows + row);
+    Sequence first = rig_->NewSequence(), second = rig_->NewSequence();
+    const Chunk chunks[] = {{&first, tokens}, {&second, tokens}};
+    const StepOutput out = rig_->Step(chunks, wanted);
     for (const std::int32_t row : wanted) {
-      EXPECT_TRUE(std::ranges::equal(all.logits[row], out.logits[row])) << row;
+      EXPECT_TRUE(std::ranges::equal(all.logits[row % rows], out.logits[row])) << row;
     }
-    rig_->Free(sequence);
+    rig_->Free(first);
+    rig_->Free(second);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "model/layers/attention.h"
 
 #include <cmath>
-#include <iterator>
 
 #include "base/log.h"
 
@@ -99,7 +98,7 @@ void NarrowStep::Set(const AttentionStep& whole, const ops::AttentionBatch& batc
   for (const std::int32_t end : batch.q_start.subspan(1)) {
     const auto first = next;
     while (next != kept.end() && *next < end) ++next;
-    QUIRE_DCHECK(first == next || *std::prev(next) == end - 1) << "not a request's last rows";
+    QUIRE_DCHECK(first == next || *first == end - (next - first)) << "not a request's last rows";
     q_start_.push_back(static_cast<std::int32_t>(next - kept.begin()));
   }
   step_ = {positions_, whole.rope};
