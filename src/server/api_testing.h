@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,31 @@
 #include "config/engine_config.h"
 #include "engine/async_engine.h"
 #include "engine/testing.h"
+#include "exec/null_executor.h"
 #include "formats/json.h"
 #include "server/api.h"
 #include "server/http.h"
 
 namespace quire {
+
+// Makes an engine's worker whose every answer is `tokens` and then the end, each after `delay_ms`.
+inline AsyncEngine::ExecutorFactory Gives(std::vector<TokenId> tokens, int delay_ms = 0) {
+  return [tokens = std::move(tokens), delay_ms]() -> Result<std::unique_ptr<Executor>> {
+    const auto script = [tokens, delay_ms](RequestId, std::int32_t idx) -> TokenId {
+      if (delay_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+      const auto i = static_cast<std::size_t>(idx);
+      return i < tokens.size() ? tokens[i] : kTestEos;
+    };
+    return std::unique_ptr<Executor>(new NullExecutor(NullExecutor::SmallFacts(300, 2048), script));
+  };
+}
+
+// The same of a text, a token a byte.
+inline AsyncEngine::ExecutorFactory Says(std::string_view text, int delay_ms = 0) {
+  std::vector<TokenId> tokens;
+  for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
+  return Gives(std::move(tokens), delay_ms);
+}
 
 // Records an answer. `max_writes` of a stream are taken, then the client counts as gone.
 class RecordingReply : public HttpReply {

@@ -14,17 +14,6 @@ namespace {
 constexpr const char* kCompletions = "/v1/completions";
 constexpr const char* kPath = "/v1/chat/completions";
 
-// An engine's worker whose every answer is `text`, a token a byte, and then the end.
-AsyncEngine::ExecutorFactory ScriptedExecutor(std::string text) {
-  return [text]() -> Result<std::unique_ptr<Executor>> {
-    const auto script = [text](RequestId, std::int32_t idx) -> TokenId {
-      const auto i = static_cast<std::size_t>(idx);
-      return i < text.size() ? static_cast<unsigned char>(text[i]) : kTestEos;
-    };
-    return std::unique_ptr<Executor>(new NullExecutor(NullExecutor::SmallFacts(300, 2048), script));
-  };
-}
-
 std::string Body(std::string_view more = "") {
   return StrCat(R"({"messages":[{"role":"user","content":"hi"}])", more, "}");
 }
@@ -79,8 +68,7 @@ TEST(Constraints, HoldForTheAnswerThatFollowsFreeReasoning) {
     ApiOptions options = ApiRig::SmallOptions();
     options.reasoning_parser = opening.parser;
     options.chat_template = StrCat(kTestTemplate, opening.prompt_end);
-    ApiRig rig(ScriptedExecutor(StrCat(kReasons, "</think>not JSON at all, {{{ and on and on")),
-               options);
+    ApiRig rig(Says(StrCat(kReasons, "</think>not JSON at all, {{{ and on and on")), options);
     const Json reply = rig.PostOk(kPath, Body(kConstraint));
     const Json& message = At(reply, "choices", 0, "message");
     const Joined joined = Join(rig.Stream(kPath, Body(StrCat(kConstraint, R"(,"stream":true)"))));
@@ -105,7 +93,7 @@ TEST(Constraints, HoldForTheAnswerThatFollowsFreeReasoning) {
 TEST(Constraints, HoldForTheCallThatFollowsFreeReasoning) {
   ApiOptions options = ApiRig::SmallOptions();
   options.reasoning_parser = "deepseek_r1";
-  ApiRig rig(ScriptedExecutor(StrCat(kReasons, "</think>no call at all, I would say")), options);
+  ApiRig rig(Says(StrCat(kReasons, "</think>no call at all, I would say")), options);
   const std::string more =
       R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",)"
       R"("properties":{"a":{"enum":["x"]}},"required":["a"],"additionalProperties":false}}}],)"
@@ -126,7 +114,7 @@ TEST(Constraints, HoldForTheCallThatFollowsFreeReasoning) {
 }
 
 TEST(Constraints, RequiredCallsAreMadeWhateverTheModelWouldSay) {
-  ApiRig rig(ScriptedExecutor("just prose, and no call"));
+  ApiRig rig(Says("just prose, and no call"));
   const std::string tools =
       R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",)"
       R"("properties":{"a":{"enum":["x"]}},"required":["a"],"additionalProperties":false}}}])";
@@ -134,7 +122,7 @@ TEST(Constraints, RequiredCallsAreMadeWhateverTheModelWouldSay) {
   const Json required =
       rig.PostOk(kPath, Body(tools + R"(,"tool_choice":"required","max_tokens":1000)"));
   EXPECT_FALSE(At(required, "choices", 0, "message", "tool_calls").array().empty());
-  ApiRig willing(ScriptedExecutor(R"([{"name": "f", "parameters": {"a": "x"}}])"));
+  ApiRig willing(Says(R"([{"name": "f", "parameters": {"a": "x"}}])"));
   const Json whole = willing.PostOk(kPath, Body(tools + R"(,"tool_choice":"required")"));
   EXPECT_EQ(At(whole, "choices", 0, "finish_reason"), Json("tool_calls"));
   EXPECT_EQ(At(whole, "choices", 0, "message", "tool_calls").array().size(), 1U);
@@ -149,7 +137,7 @@ TEST(Constraints, RequiredCallsAreMadeWhateverTheModelWouldSay) {
 }
 
 TEST(Constraints, ReferencesThatResolveToNothingAreRefusedByName) {
-  ApiRig rig(ScriptedExecutor("x"));
+  ApiRig rig(Says("x"));
   for (const char* reference :
        {"/$defs/Color", "#/$defs/Missing", "types.json#/Color", "https://example.com/color.json"}) {
     const HttpResponse response = rig.Post(
@@ -161,7 +149,7 @@ TEST(Constraints, ReferencesThatResolveToNothingAreRefusedByName) {
 }
 
 TEST(Constraints, RecursiveSchemasWorkAndPureCyclesAreRefused) {
-  ApiRig rig(ScriptedExecutor("junk"));
+  ApiRig rig(Says("junk"));
   for (const char* schema :
        {R"({"$defs":{"n":{"type":"object","properties":{"value":{"type":"integer"},)"
         R"("children":{"type":"array","items":{"$ref":"#/$defs/n"}}},"required":["value"]}},)"
@@ -197,7 +185,7 @@ TEST(Constraints, RecursiveSchemasWorkAndPureCyclesAreRefused) {
 // A candidate that matches is what the model says; one that does not becomes something else.
 TEST(Constraints, PatternsOfStringsAreSearchedFor) {
   for (const std::string candidate : {"xqx", "qx", "xq", "q", "xz"}) {
-    ApiRig rig(ScriptedExecutor(StrCat("\"", candidate, "\"")));
+    ApiRig rig(Says(StrCat("\"", candidate, "\"")));
     for (const std::string pattern : {"q", "^q", "q$", "^q|z$", ""}) {
       const Json answer =
           Constrained(rig, StrCat(R"("json":{"type":"string","pattern":")", pattern, R"("})"), 40);
@@ -212,12 +200,12 @@ TEST(Constraints, LiteralsComeByteForByte) {
   const std::vector<std::string> choices = {"No. 7", "a|b", "(x)", "50%+", R"(say "hi")"};
   Json list = Json(JsonArray(choices.begin(), choices.end()));
   for (const std::string& choice : choices) {
-    ApiRig rig(ScriptedExecutor(choice));
+    ApiRig rig(Says(choice));
     const Json answer = Constrained(rig, StrCat(R"("choice":)", list.Dump()));
     EXPECT_EQ(At(answer, "text"), Json(choice));
     EXPECT_EQ(At(answer, "finish_reason"), Json("stop"));
   }
-  ApiRig rig(ScriptedExecutor("none of them"));
+  ApiRig rig(Says("none of them"));
   const std::string any = TextOf(At(Constrained(rig, StrCat(R"("choice":)", list.Dump())), "text"));
   EXPECT_NE(std::ranges::find(choices, any), choices.end()) << any;
   for (const std::string& value :
@@ -230,7 +218,7 @@ TEST(Constraints, LiteralsComeByteForByte) {
 }
 
 TEST(Constraints, WhatCannotBeEnforcedIsRefusedBeforeItIsScheduled) {
-  ApiRig rig(ScriptedExecutor("x"));
+  ApiRig rig(Says("x"));
   for (const char* constraint :
        {R"("regex":"a**")", R"("regex":"(")", R"("regex":"[]")", R"("regex":"(a)\\1")",
         R"("json":{"enum":[]})", R"("json":{"type":"strng"})",
@@ -256,7 +244,7 @@ TEST(Constraints, BlanksBetweenTheTokensOfAnObjectAreBounded) {
   for (const char* blank : {" ", "\n"}) {
     std::string blanks;
     for (int i = 0; i < 400; ++i) blanks += blank;
-    ApiRig rig(ScriptedExecutor(blanks));
+    ApiRig rig(Says(blanks));
     const Json answer = Constrained(
         rig,
         R"("json":{"type":"object","properties":{"a":{"enum":["p q"]},"b":{"type":"null"}},)"
@@ -270,7 +258,7 @@ TEST(Constraints, BlanksBetweenTheTokensOfAnObjectAreBounded) {
 }
 
 TEST(Constraints, DeepSchemasAreRefusedAndOthersAreServed) {
-  ApiRig rig(ScriptedExecutor("x"));
+  ApiRig rig(Says("x"));
   std::string deep = R"({"type":"null"})";
   for (int i = 0; i < 2000; ++i) deep = StrCat(R"({"type":"array","items":)", deep, "}");
   EXPECT_EQ(

@@ -2,22 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "exec/null_executor.h"
 #include "server/api_testing.h"
 
 namespace quire {
 namespace {
-
-// Every answer is `text` and then the end.
-AsyncEngine::ExecutorFactory Says(std::string text) {
-  return [text]() -> Result<std::unique_ptr<Executor>> {
-    const auto script = [text](RequestId, std::int32_t idx) -> TokenId {
-      const auto i = static_cast<std::size_t>(idx);
-      return i < text.size() ? static_cast<unsigned char>(text[i]) : kTestEos;
-    };
-    return std::unique_ptr<Executor>(new NullExecutor(NullExecutor::SmallFacts(300, 2048), script));
-  };
-}
 
 Json Choices(Json reply) {
   Json choices = At(reply, "choices");

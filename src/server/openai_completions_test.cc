@@ -4,29 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "exec/null_executor.h"
 #include "server/api_testing.h"
 
 namespace quire {
 namespace {
 
-constexpr int kVocab = 300;
-
 // A text that, said slowly, outlasts what a test does meanwhile.
-const std::string kLongText(4000, 'a');
-
-// Every answer is `text` and then the end.
-AsyncEngine::ExecutorFactory Says(std::string text, int delay_ms = 0) {
-  return [text, delay_ms]() -> Result<std::unique_ptr<Executor>> {
-    const auto script = [text, delay_ms](RequestId, std::int32_t idx) -> TokenId {
-      if (delay_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
-      const auto i = static_cast<std::size_t>(idx);
-      return i < text.size() ? static_cast<unsigned char>(text[i]) : kTestEos;
-    };
-    return std::unique_ptr<Executor>(
-        new NullExecutor(NullExecutor::SmallFacts(kVocab, delay_ms > 0 ? 4096 : 512), script));
-  };
-}
+const std::string kLongText(2000, 'a');
 
 constexpr const char* kPath = "/v1/completions";
 
@@ -301,10 +285,10 @@ TEST(Completions, NamesTheFieldOfEveryRefusal) {
 TEST(Completions, RefusesAPromptThatFillsTheContextByName) {
   ApiRig rig(Says("x"));
   const HttpResponse response =
-      rig.Post(kPath, StrCat(R"({"prompt":")", std::string(600, 'a'), "\"}"));
+      rig.Post(kPath, StrCat(R"({"prompt":")", std::string(3000, 'a'), "\"}"));
   EXPECT_EQ(response.status, 400);
-  EXPECT_NE(response.body.find("600"), std::string::npos) << response.body;
-  EXPECT_NE(response.body.find("512"), std::string::npos) << response.body;
+  EXPECT_NE(response.body.find("3000"), std::string::npos) << response.body;
+  EXPECT_NE(response.body.find("2048"), std::string::npos) << response.body;
 }
 
 TEST(Completions, RefusesAnEndlessWordAndServesOthersBesideIt) {
@@ -316,7 +300,7 @@ TEST(Completions, RefusesAnEndlessWordAndServesOthersBesideIt) {
     rig.PostOk(kPath, R"({"prompt":[97]})");
     const HttpResponse refused = endless->WaitForEnd();
     EXPECT_EQ(refused.status, 400);
-    EXPECT_NE(refused.body.find("has more than 1024 tokens"), std::string::npos) << refused.body;
+    EXPECT_NE(refused.body.find("has more than 4096 tokens"), std::string::npos) << refused.body;
   }
 }
 
@@ -364,7 +348,7 @@ TEST(Completions, EndsTheRequestOfAClientThatLeft) {
   ApiRig rig(Says(kLongText, 2));
   for (const char* stream : {"true", "false"}) {
     const auto reply = rig.Begin(
-        "POST", kPath, StrCat(R"({"prompt":"a","max_tokens":4000,"stream":)", stream, "}"));
+        "POST", kPath, StrCat(R"({"prompt":"a","max_tokens":2000,"stream":)", stream, "}"));
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     reply->Leave();
     rig.engine().Drain();
@@ -376,7 +360,7 @@ TEST(Completions, EndsTheRequestOfAClientThatLeft) {
 
 TEST(Completions, EndsTheRequestOfAClientThatReadsTooSlowly) {
   ApiRig rig(Says(kLongText, 1));
-  const auto reply = rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":4000,"stream":true})");
+  const auto reply = rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":2000,"stream":true})");
   reply->set_max_writes(3);
   rig.engine().Drain();
   EXPECT_EQ(rig.engine().stats().num_aborted, 1);
@@ -385,7 +369,7 @@ TEST(Completions, EndsTheRequestOfAClientThatReadsTooSlowly) {
 TEST(Completions, ServesTwoRequestsOfOneClientChosenId) {
   ApiRig rig(Says(kLongText, 1));
   const auto first =
-      rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":4000,"request_id":"abc"})");
+      rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":2000,"request_id":"abc"})");
   const auto second =
       rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":50,"request_id":"abc"})");
   first->Leave();
@@ -405,7 +389,7 @@ TEST(Completions, GivesAnIdThatIsFreeAgainToTheNextRequest) {
 
 TEST(Completions, TellsOfAFailureInTheMiddleOfAStream) {
   ApiRig rig(Says(kLongText, 2));
-  const auto reply = rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":4000,"stream":true})");
+  const auto reply = rig.Begin("POST", kPath, R"({"prompt":"a","max_tokens":2000,"stream":true})");
   reply->WaitForWrites(3);
   rig.engine().Shutdown(std::chrono::milliseconds(0));
   const std::vector<Json> events = EventsOf(reply->WaitForEnd().body);

@@ -1,7 +1,6 @@
 // Faults that other engines were reported to have, held against the routes as a whole.
 #include <gtest/gtest.h>
 
-#include "exec/null_executor.h"
 #include "server/api_testing.h"
 #include "server/chat_templates.h"
 
@@ -10,24 +9,6 @@ namespace {
 
 constexpr const char* kCompletions = "/v1/completions";
 constexpr const char* kChat = "/v1/chat/completions";
-
-// Each answer is `tokens` and then the end.
-AsyncEngine::ExecutorFactory Gives(std::vector<TokenId> tokens) {
-  return [tokens]() -> Result<std::unique_ptr<Executor>> {
-    const auto script = [tokens](RequestId, std::int32_t idx) -> TokenId {
-      const auto i = static_cast<std::size_t>(idx);
-      return i < tokens.size() ? tokens[i] : kTestEos;
-    };
-    return std::unique_ptr<Executor>(new NullExecutor(NullExecutor::SmallFacts(300, 2048), script));
-  };
-}
-
-// The same of `text`, a token a byte.
-AsyncEngine::ExecutorFactory ScriptedExecutor(const std::string& text) {
-  std::vector<TokenId> tokens;
-  for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
-  return Gives(std::move(tokens));
-}
 
 std::string Ids(int count, int first = 97) {
   Json ids = Json(JsonArray());
@@ -100,7 +81,7 @@ TEST(ReportedFaults, StopsAreFoundInsideOfTokensAndEmptyOnesAreRefused) {
 }
 
 TEST(ReportedFaults, AChunkWithoutChoicesComesOnceAndOnlyWhereItIsAskedFor) {
-  ApiRig rig(ScriptedExecutor("abc"));
+  ApiRig rig(Says("abc"));
   const std::pair<const char*, const char*> routes[] = {
       {kCompletions, R"({"prompt":"a","stream":true)"},
       {kChat, R"({"messages":[{"role":"user","content":"a"}],"stream":true)"}};
@@ -123,7 +104,7 @@ TEST(ReportedFaults, AChunkWithoutChoicesComesOnceAndOnlyWhereItIsAskedFor) {
 }
 
 TEST(ReportedFaults, APromptIsCutOnlyWhereThatIsAskedForAndTheUsageShowsIt) {
-  ApiRig rig(ScriptedExecutor("x"));
+  ApiRig rig(Says("x"));
   EXPECT_EQ(rig.Refused(kCompletions, StrCat(R"({"prompt":)", Ids(2048), "}")), "prompt");
   const Json cut =
       rig.PostOk(kCompletions, StrCat(R"({"prompt":)", Ids(3000), R"(,"truncate_prompt_tokens":5,)",
@@ -135,7 +116,7 @@ TEST(ReportedFaults, APromptIsCutOnlyWhereThatIsAskedForAndTheUsageShowsIt) {
 }
 
 TEST(ReportedFaults, TinyTemperaturesAreServedAndHugeOnesRefused) {
-  ApiRig rig(ScriptedExecutor("x"));
+  ApiRig rig(Says("x"));
   for (const char* value : {"1e-2", "1e-3", "1e-5", "1e-6", "1e-12", "0", "2"}) {
     rig.PostOk(kCompletions, StrCat(R"({"prompt":"a","temperature":)", value, "}"));
   }
@@ -150,7 +131,7 @@ TEST(ReportedFaults, TinyTemperaturesAreServedAndHugeOnesRefused) {
 
 // Answers that are forced to a word of their own each, together and alone.
 TEST(ReportedFaults, SixtyFourAnswersAtOnceAreThoseOfEachAlone) {
-  ApiRig rig(ScriptedExecutor("nothing that any of them may say"));
+  ApiRig rig(Says("nothing that any of them may say"));
   const auto body = [](int i, bool is_stream) {
     const std::string word = StrCat("word-", i, std::string(static_cast<std::size_t>(i % 9), '!'));
     const std::string prompt = StrCat(i % 2 == 0 ? "a beginning that many share, then " : "",
@@ -192,7 +173,7 @@ TEST(ReportedFaults, SixtyFourAnswersAtOnceAreThoseOfEachAlone) {
 }
 
 TEST(ReportedFaults, HostileNumbersLeaveOtherAnswersAsTheyWere) {
-  ApiRig rig(ScriptedExecutor(std::string(1500, 'k') + "end"));
+  ApiRig rig(Says(std::string(1500, 'k') + "end"));
   const auto other =
       rig.Begin("POST", kCompletions, R"({"prompt":"a","max_tokens":1600,"stream":true})");
   for (const char* hostile :
@@ -211,7 +192,7 @@ TEST(ReportedFaults, HostileNumbersLeaveOtherAnswersAsTheyWere) {
 }
 
 TEST(ReportedFaults, APromptInPartsSaysNothingBeforeItsEndAndCountsTheSameThroughout) {
-  ApiRig rig(ScriptedExecutor("xyz"));  // at most 512 tokens a step
+  ApiRig rig(Says("xyz"));  // at most 512 tokens a step
   const auto usage = R"(,"stream":true,"stream_options":{"include_usage":true,)"
                      R"("continuous_usage_stats":true}})";
   const auto lengthy = rig.Begin("POST", kCompletions, StrCat(R"({"prompt":)", Ids(1800), usage));
@@ -234,7 +215,7 @@ TEST(ReportedFaults, APromptInPartsSaysNothingBeforeItsEndAndCountsTheSameThroug
 TEST(ReportedFaults, CachedTokensAreWholeBlocksAndNeverTheWholePrompt) {
   ApiOptions options = ApiRig::SmallOptions();
   options.enable_prompt_tokens_details = true;
-  ApiRig rig(ScriptedExecutor("xyz"), options);
+  ApiRig rig(Says("xyz"), options);
   for (const int length : {15, 16, 17, 32, 33}) {
     const std::string body = StrCat(R"({"prompt":)", Ids(length, 33 + length), "}");
     const Json cold = rig.PostOk(kCompletions, body);
@@ -253,7 +234,7 @@ TEST(ReportedFaults, CachedTokensAreWholeBlocksAndNeverTheWholePrompt) {
 TEST(ReportedFaults, TheBeginningOfATextStandsOnce) {
   ApiOptions options = ApiRig::SmallOptions();
   options.chat_template = "<s>{% for m in messages %}{{ m.role }}:{{ m.content }}{% endfor %}";
-  ApiRig rig(ScriptedExecutor("x"), options, TokenizerWithBos());
+  ApiRig rig(Says("x"), options, TokenizerWithBos());
   const auto check = [](const Json& ids, std::size_t length, const char* what) {
     ASSERT_TRUE(ids.is_array()) << what;
     ASSERT_EQ(ids.array().size(), length) << what;
@@ -290,7 +271,7 @@ TEST(ReportedFaults, EveryRolesPartsAreWhatItsTextIs) {
   for (const char* source : {concatenates, walks}) {
     ApiOptions options = ApiRig::SmallOptions();
     options.chat_template = source;
-    ApiRig rig(ScriptedExecutor("x"), options);
+    ApiRig rig(Says("x"), options);
     const auto text_of = [&](std::string_view role, std::string_view content,
                              std::string_view more = "") {
       const Json rendered =
@@ -327,7 +308,7 @@ TEST(ReportedFaults, TemplatesRefuseInTheirOwnWordsAndDropNothing) {
       "{{ raise_exception('roles must alternate') }}{% endif %}[{{ m.role }}"
       "{% for c in m.tool_calls or [] %} {{ c.function.name }}={{ c.function.arguments | tojson }}"
       "{% endfor %}]{% endfor %}";
-  ApiRig rig(ScriptedExecutor("x"), options);
+  ApiRig rig(Says("x"), options);
   const HttpResponse refused = rig.Post(
       kChat, R"({"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]})");
   EXPECT_EQ(refused.status, 400);
@@ -351,9 +332,9 @@ TEST(ReportedFaults, StreamsOfCallsCountTheirOwn) {
   constexpr std::string_view kTools = R"(,"tools":[{"type":"function","function":{"name":"f"}},)"
                                       R"({"type":"function","function":{"name":"g"}}])";
   ApiRig rig(
-      ScriptedExecutor("<tool_call>\n{\"name\": \"f\", \"arguments\": {\"k\": 140, "
-                       "\"ratio\": 2.5, \"note\": \"\", \"extra\": {\"q\": \"a\\\"b\"}}}\n"
-                       "</tool_call>\n<tool_call>\n{\"name\": \"g\"}\n</tool_call>"));
+      Says("<tool_call>\n{\"name\": \"f\", \"arguments\": {\"k\": 140, "
+           "\"ratio\": 2.5, \"note\": \"\", \"extra\": {\"q\": \"a\\\"b\"}}}\n"
+           "</tool_call>\n<tool_call>\n{\"name\": \"g\"}\n</tool_call>"));
   std::vector<std::shared_ptr<RecordingReply>> replies;
   for (int i = 0; i < 3; ++i) {
     replies.push_back(rig.Begin(
@@ -386,7 +367,7 @@ TEST(ReportedFaults, StreamsOfCallsCountTheirOwn) {
 }
 
 TEST(ReportedFaults, CountersTellFinishedFromAbortedAndGaugesEndAtZero) {
-  ApiRig rig(ScriptedExecutor(std::string(1500, 'a')));
+  ApiRig rig(Says(std::string(1500, 'a')));
   for (int i = 0; i < 4; ++i) {  // clients that take one piece and no more
     rig.Begin("POST", kCompletions, R"({"prompt":"a","max_tokens":1600,"stream":true})", {}, 1);
   }
@@ -411,7 +392,7 @@ TEST(ReportedFaults, CountersTellFinishedFromAbortedAndGaugesEndAtZero) {
 }
 
 TEST(ReportedFaults, AStreamComesInLargerPiecesWhereThatIsAskedFor) {
-  ApiRig rig(ScriptedExecutor(std::string(60, 'a')));
+  ApiRig rig(Says(std::string(60, 'a')));
   const std::string body = R"({"prompt":"a","max_tokens":41,"stream":true,"stream_interval":)";
   std::vector<std::size_t> pieces;
   for (const Json& event : rig.Stream(kCompletions, body + "20}")) {
@@ -435,8 +416,8 @@ TEST(FieldsWithoutEffect, AreNamedInAWarning) {
   ApiOptions options = ApiRig::SmallOptions();
   options.chat_template =
       "{% for m in messages %}{{ m.content }}{% endfor %}{{ mood }}{{ reasoning_effort }}";
-  ApiRig reads(ScriptedExecutor("x"), options);
-  ApiRig reads_none(ScriptedExecutor("x"));
+  ApiRig reads(Says("x"), options);
+  ApiRig reads_none(Says("x"));
   const auto warnings = [](ApiRig& rig, const char* path, std::string_view body) {
     const HttpResponse response = rig.Post(path, std::string(body));
     EXPECT_EQ(response.status, 200) << response.body;

@@ -1,10 +1,7 @@
 #include "server/responses.h"
 
-#include <thread>
-
 #include <gtest/gtest.h>
 
-#include "exec/null_executor.h"
 #include "server/api_testing.h"
 #include "server/response_store.h"
 
@@ -12,17 +9,6 @@ namespace quire {
 namespace {
 
 constexpr const char* kPath = "/v1/responses";
-
-AsyncEngine::ExecutorFactory Says(std::string text, int delay_ms = 0) {
-  return [text, delay_ms]() -> Result<std::unique_ptr<Executor>> {
-    const auto script = [text, delay_ms](RequestId, std::int32_t idx) -> TokenId {
-      if (delay_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
-      const auto i = static_cast<std::size_t>(idx);
-      return i < text.size() ? static_cast<unsigned char>(text[i]) : kTestEos;
-    };
-    return std::unique_ptr<Executor>(new NullExecutor(NullExecutor::SmallFacts(300, 2048), script));
-  };
-}
 
 std::vector<std::string> KindsOf(const std::vector<Json>& events) {
   std::vector<std::string> kinds;
