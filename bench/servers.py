@@ -116,7 +116,7 @@ def main():
     parser.add_argument("--servers", default="quire,llama-server")
     parser.add_argument("--quire", type=pathlib.Path, default=ROOT / "build" / "release" / "quire")
     parser.add_argument("--bench", type=pathlib.Path,
-                        default=ROOT / "build" / "release" / "bench" / "server_bench")
+                        default=ROOT / "build" / "dev" / "bench" / "server_bench")
     parser.add_argument("--model", type=pathlib.Path, default=DEFAULT_MODEL)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--tokens", type=int, default=64, help="of a streamed answer")
