@@ -36,7 +36,7 @@ def main():
         if path.suffix not in (".h", ".cc", ".cu"):
             continue
         folder = path.relative_to(SRC).parts[0]
-        allowed = (whole if path.stem.endswith("_test") else layers).get(folder)
+        allowed = (whole if path.stem.endswith(("_test", "testing")) else layers).get(folder)
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = re.match(r'\s*#\s*include\s+"([a-z0-9_]+)/', line)
             if not match or match[1] == "quire":
