@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -14,6 +15,7 @@ namespace quire {
 namespace {
 
 constexpr std::int64_t kDefaultLimit = 2048;
+constexpr std::size_t kMaxIdBytes = 160;
 constexpr std::size_t kMaxParameterBytes = 2048;  // a grammar or a list of biases may be long
 
 Json ParametersOf(const SamplingParams& sampling) {
@@ -25,6 +27,11 @@ Json ParametersOf(const SamplingParams& sampling) {
     return usual != nullptr && *usual == member.second;
   });
   return parameters;
+}
+
+// Of each line.
+std::string BeginningOf(std::string_view id) {
+  return StrCat("request ", Printable(id, kMaxIdBytes), ": ");
 }
 
 std::size_t LimitOf(std::optional<std::int64_t> max_log_len) {
@@ -43,7 +50,7 @@ std::string IdsText(std::span<const TokenId> ids, bool has_more) {
 }  // namespace
 
 std::string RequestLine(const std::string& id, const EngineRequest& request) {
-  return StrCat("request ", Printable(id, 160), ": ", request.prompt.size(), " prompt tokens, ",
+  return StrCat(BeginningOf(id), request.prompt.size(), " prompt tokens, ",
                 Printable(ParametersOf(request.sampling).Dump(), kMaxParameterBytes));
 }
 
@@ -52,7 +59,7 @@ std::string PromptLine(const std::string& id, const EngineRequest& request,
   // A token may have no text at all, but few have none.
   const std::size_t num_ids = std::min(request.prompt.size(), limit);
   const std::span<const TokenId> shown(request.prompt.data(), num_ids);
-  std::string line = StrCat("request ", Printable(id, 160), ": prompt: ");
+  std::string line = BeginningOf(id) + "prompt: ";
   if (tokenizer != nullptr && limit > 0) {
     line += StrCat("\"", Printable(tokenizer->Decode(shown, {.skip_special_tokens = false}), limit),
                    "\", ");
@@ -83,7 +90,7 @@ std::vector<std::string> AnswerLog::Hear(const RequestOutput& output) {
   if (!output.is_finished) return lines;
   live_.erase(output.request_id);
   if (!output.error.ok()) {
-    lines.push_back(StrCat("request ", Printable(output.request_id, 160), ": ended with an error: ",
+    lines.push_back(StrCat(BeginningOf(output.request_id), "ended with an error: ",
                            Printable(output.error.message(), kMaxParameterBytes)));
   }
   return lines;
@@ -102,8 +109,7 @@ void AnswerLog::Take(const CompletionOutput& delta, Answer& answer) const {
 std::string AnswerLog::Line(const std::string& id, const CompletionOutput& last,
                             const Answer& answer) const {
   const char* const cut = answer.num_text_bytes > answer.text.size() ? "…" : "";
-  return StrCat("request ", Printable(id, 160), ": answer ", last.index, ": \"",
-                Printable(answer.text, limit_), cut,
+  return StrCat(BeginningOf(id), "answer ", last.index, ": \"", Printable(answer.text, limit_), cut,
                 "\", ids: ", IdsText(answer.ids, answer.num_ids > answer.ids.size()), "; ",
                 answer.num_ids, " tokens, ", ToString(*last.finish_reason));
 }

@@ -283,4 +283,38 @@ class ApiRig {
   int num_requests_ = 0;
 };
 
+// A stream put together as a client does.
+struct JoinedChat {
+  std::string role, content, reasoning, finish_reason;
+  std::vector<std::string> names, ids, arguments;
+};
+inline JoinedChat JoinChat(const std::vector<Json>& events) {
+  JoinedChat joined;
+  for (const Json& event : events) {
+    const Json& choice = At(event, "choices", 0);
+    const Json& delta = At(choice, "delta");
+    joined.role += TextOf(At(delta, "role"));
+    joined.content += TextOf(At(delta, "content"));
+    joined.reasoning += TextOf(At(delta, "reasoning"));
+    joined.finish_reason += TextOf(At(choice, "finish_reason"));
+    const Json& calls = At(delta, "tool_calls");
+    if (!calls.is_array()) continue;
+    for (const Json& call : calls.array()) {
+      const auto index = static_cast<std::size_t>(At(call, "index").integer());
+      if (At(call, "id").is_string()) {
+        EXPECT_EQ(index, joined.ids.size());
+        EXPECT_EQ(At(call, "type"), Json("function"));
+        EXPECT_EQ(At(call, "function", "arguments"), Json(""));
+        joined.ids.push_back(TextOf(At(call, "id")));
+        joined.names.push_back(TextOf(At(call, "function", "name")));
+        joined.arguments.emplace_back();
+      } else {
+        EXPECT_EQ(At(call, "function").Find("name"), nullptr);
+        joined.arguments.at(index) += TextOf(At(call, "function", "arguments"));
+      }
+    }
+  }
+  return joined;
+}
+
 }  // namespace quire

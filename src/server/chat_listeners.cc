@@ -199,8 +199,7 @@ class StreamedChat : public ChatListener {
       AppendFingerprint();
       events_ += "}\n\n";
     }
-    events_ += "data: [DONE]\n\n";
-    if (stream_.Write(events_)) stream_.End();
+    stream_.Finish(std::move(events_));
   }
 
   void Refuse(const Status& error) override { stream_.Fail(error); }

@@ -29,6 +29,13 @@ void AddPrompt(CompletionLogprobs& logprobs, const CompletionJob& job, const Req
   logprobs.Add(output.prompt_token_ids, output.prompt_logprobs, &first);
 }
 
+// Takes away the one token that the engine made where none was asked for.
+void Hide(CompletionOutput& answer) {
+  answer.text.clear();
+  answer.token_ids.clear();
+  answer.logprobs.clear();
+}
+
 // Ends a choice: ,"finish_reason":…,"stop_reason":…
 void AppendEnd(std::string& out, const CompletionJob& job, const CompletionOutput& answer) {
   out += R"(,"finish_reason":)";
@@ -103,11 +110,7 @@ class GatheredCompletion : public PromptListener {
   void AppendChoice(std::string& out, std::size_t prompt_idx, std::size_t choice_idx,
                     const RequestOutput& output) {
     CompletionOutput answer = output.outputs[choice_idx];
-    if (job_.is_echo_only) {
-      answer.text.clear();
-      answer.token_ids.clear();
-      answer.logprobs.clear();
-    }
+    if (job_.is_echo_only) Hide(answer);
     const std::string echoed = job_.echo ? EchoedText(job_, prompt_idx, output) : "";
     out += R"({"index":)";
     AppendInt(out, num_told_++);
@@ -185,8 +188,7 @@ class StreamedCompletion : public PromptListener {
       AppendFingerprint();
       events_ += "}\n\n";
     }
-    events_ += "data: [DONE]\n\n";
-    if (stream_.Write(events_)) stream_.End();
+    stream_.Finish(std::move(events_));
   }
 
   void Fail(const Status& failure) override { stream_.Fail(job_.field_names.Translate(failure)); }
@@ -218,11 +220,7 @@ class StreamedCompletion : public PromptListener {
 
   void AppendChunk(Prompt& prompt, std::size_t choice_idx, CompletionOutput& answer) {
     Choice& choice = choices_[choice_idx];
-    if (job_.is_echo_only) {
-      answer.text.clear();
-      answer.token_ids.clear();
-      answer.logprobs.clear();
-    }
+    if (job_.is_echo_only) Hide(answer);
     const auto num_tokens = static_cast<std::int64_t>(answer.token_ids.size());
     choice.num_tokens += num_tokens;
     usage_.completion_tokens += num_tokens;

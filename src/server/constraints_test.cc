@@ -18,29 +18,6 @@ std::string Body(std::string_view more = "") {
   return StrCat(R"({"messages":[{"role":"user","content":"hi"}])", more, "}");
 }
 
-// A streamed chat put together.
-struct Joined {
-  std::string content, reasoning, finish_reason;
-  std::vector<std::string> arguments;
-};
-Joined Join(const std::vector<Json>& events) {
-  Joined joined;
-  for (const Json& event : events) {
-    const Json& choice = At(event, "choices", 0);
-    const Json& delta = At(choice, "delta");
-    joined.content += TextOf(At(delta, "content"));
-    joined.reasoning += TextOf(At(delta, "reasoning"));
-    joined.finish_reason += TextOf(At(choice, "finish_reason"));
-    const Json& calls = At(delta, "tool_calls");
-    if (!calls.is_array()) continue;
-    for (const Json& call : calls.array()) {
-      if (At(call, "id").is_string()) joined.arguments.emplace_back();
-      joined.arguments.back() += TextOf(At(call, "function", "arguments"));
-    }
-  }
-  return joined;
-}
-
 // The one answer to a prompt under `constraint`, a member of structured_outputs.
 Json Constrained(ApiRig& rig, const std::string& constraint, int max_tokens = 200) {
   return At(rig.PostOk(kCompletions, StrCat(R"({"prompt":"a","max_tokens":)", max_tokens,
@@ -71,7 +48,8 @@ TEST(Constraints, HoldForTheAnswerThatFollowsFreeReasoning) {
     ApiRig rig(Says(StrCat(kReasons, "</think>not JSON at all, {{{ and on and on")), options);
     const Json reply = rig.PostOk(kPath, Body(kConstraint));
     const Json& message = At(reply, "choices", 0, "message");
-    const Joined joined = Join(rig.Stream(kPath, Body(StrCat(kConstraint, R"(,"stream":true)"))));
+    const JoinedChat joined =
+        JoinChat(rig.Stream(kPath, Body(StrCat(kConstraint, R"(,"stream":true)"))));
     const std::string content = TextOf(At(message, "content"));
     EXPECT_EQ(joined.content, content);
     EXPECT_EQ(joined.finish_reason, "stop");
@@ -102,7 +80,8 @@ TEST(Constraints, HoldForTheCallThatFollowsFreeReasoning) {
     const Json reply = rig.PostOk(kPath, Body(StrCat(more, choice)));
     const Json& message = At(reply, "choices", 0, "message");
     EXPECT_EQ(TextOf(At(message, "reasoning")), kReasons);
-    const Joined joined = Join(rig.Stream(kPath, Body(StrCat(more, choice, R"(,"stream":true)"))));
+    const JoinedChat joined =
+        JoinChat(rig.Stream(kPath, Body(StrCat(more, choice, R"(,"stream":true)"))));
     EXPECT_EQ(joined.reasoning, kReasons);
     ASSERT_FALSE(joined.arguments.empty()) << choice;
     const Json& call = At(message, "tool_calls", 0, "function");

@@ -127,8 +127,7 @@ class StreamedTokens : public PromptListener {
       BeginChunk();
       EndChunk(true, job_.has_details);
     }
-    events_ += "data: [DONE]\n\n";
-    if (stream_.Write(events_)) stream_.End();
+    stream_.Finish(std::move(events_));
   }
 
   void Fail(const Status& failure) override { stream_.Fail(job_.field_names.Translate(failure)); }

@@ -24,40 +24,6 @@ std::string RenderedText(ApiRig& rig, std::string_view messages, std::string_vie
   return TextOf(At(rig.PostOk("/v1/chat/completions/render", Body(more, messages)), "prompt_text"));
 }
 
-// A stream put together as a client does.
-struct Joined {
-  std::string role, content, reasoning, finish_reason;
-  std::vector<std::string> names, ids, arguments;
-};
-Joined Join(const std::vector<Json>& events) {
-  Joined joined;
-  for (const Json& event : events) {
-    const Json& choice = At(event, "choices", 0);
-    const Json& delta = At(choice, "delta");
-    joined.role += TextOf(At(delta, "role"));
-    joined.content += TextOf(At(delta, "content"));
-    joined.reasoning += TextOf(At(delta, "reasoning"));
-    joined.finish_reason += TextOf(At(choice, "finish_reason"));
-    const Json& calls = At(delta, "tool_calls");
-    if (!calls.is_array()) continue;
-    for (const Json& call : calls.array()) {
-      const auto index = static_cast<std::size_t>(At(call, "index").integer());
-      if (At(call, "id").is_string()) {
-        EXPECT_EQ(index, joined.ids.size());
-        EXPECT_EQ(At(call, "type"), Json("function"));
-        EXPECT_EQ(At(call, "function", "arguments"), Json(""));
-        joined.ids.push_back(TextOf(At(call, "id")));
-        joined.names.push_back(TextOf(At(call, "function", "name")));
-        joined.arguments.emplace_back();
-      } else {
-        EXPECT_EQ(At(call, "function").Find("name"), nullptr);
-        joined.arguments.at(index) += TextOf(At(call, "function", "arguments"));
-      }
-    }
-  }
-  return joined;
-}
-
 TEST(Chat, AnswersWithAMessage) {
   ApiRig rig(Says("Hello!"));
   const Json reply = rig.PostOk(kPath, Body());
@@ -75,7 +41,7 @@ TEST(Chat, StreamsARoleThenTheContentThenAReason) {
   const auto events = rig.Stream(kPath, Body(R"(,"stream":true)"));
   EXPECT_EQ(At(events[0], "choices", 0, "delta", "role"), Json("assistant"));
   EXPECT_EQ(At(events[0], "choices", 0, "delta", "content"), Json(""));
-  const Joined joined = Join(events);
+  const JoinedChat joined = JoinChat(events);
   EXPECT_EQ(joined.role, "assistant");
   EXPECT_EQ(joined.content, "Hello!");
   EXPECT_EQ(joined.finish_reason, "stop");
@@ -93,7 +59,7 @@ TEST(Chat, ServesAnAnswerThatEndsAtOnce) {
   EXPECT_EQ(At(reply, "choices", 0, "finish_reason"), Json("stop"));
   const auto events = rig.Stream(kPath, Body(R"(,"stream":true)"));
   ASSERT_EQ(events.size(), 2U);
-  EXPECT_EQ(Join(events).finish_reason, "stop");
+  EXPECT_EQ(JoinChat(events).finish_reason, "stop");
 }
 
 TEST(Chat, WritesAllThatOneStepBroughtAtOnce) {
@@ -245,7 +211,7 @@ TEST(Chat, CallsToolsTheSameInBothModes) {
   ApiRig rig(Says(std::string(kCall)));
   const Json reply = rig.PostOk(kPath, Body(kTools));
   const Json& message = At(reply, "choices", 0, "message");
-  const Joined joined = Join(rig.Stream(kPath, Body(StrCat(kTools, R"(,"stream":true)"))));
+  const JoinedChat joined = JoinChat(rig.Stream(kPath, Body(StrCat(kTools, R"(,"stream":true)"))));
   ASSERT_EQ(At(message, "tool_calls").array().size(), 2U);
   ASSERT_EQ(joined.arguments.size(), 2U);
   for (int i = 0; i < 2; ++i) {
@@ -443,7 +409,7 @@ TEST(Chat, TellsReasoningFromContent) {
   EXPECT_EQ(At(reply, "choices", 0, "message", "content"), Json("because"));
   EXPECT_EQ(At(reply, "choices", 0, "message", "reasoning"), Json("why"));
   EXPECT_EQ(At(reply, "choices", 0, "message", "reasoning_content"), Json("why"));
-  const Joined joined = Join(rig.Stream(kPath, Body(R"(,"stream":true)")));
+  const JoinedChat joined = JoinChat(rig.Stream(kPath, Body(R"(,"stream":true)")));
   EXPECT_EQ(joined.content, "because");
   EXPECT_EQ(joined.reasoning, "why");
   const Json hidden = rig.PostOk(kPath, Body(R"(,"include_reasoning":false)"));

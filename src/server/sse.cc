@@ -26,11 +26,16 @@ bool SseStream::Write(std::string_view events) {
 
 void SseStream::End() { reply_->EndStream(); }
 
+void SseStream::Finish(std::string events) {
+  events += "data: [DONE]\n\n";
+  if (Write(events)) End();
+}
+
 void SseStream::Fail(const Status& error) {
   if (!has_begun_) return reply_->Send(ErrorResponse(error));
   const std::string body =
       ErrorBody(HttpStatusOf(error.code()), error.message(), FieldOf(error.message()));
-  if (Write(StrCat("data: ", body, "\n\ndata: [DONE]\n\n"))) End();
+  Finish(StrCat("data: ", body, "\n\n"));
 }
 
 }  // namespace quire

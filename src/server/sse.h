@@ -20,11 +20,12 @@ class SseStream {
   // Sends whole events. False when the client is gone or too slow: the stream is over.
   bool Write(std::string_view events);
   void End();
+  // Sends the last events with the mark by which OpenAI's streams end, and ends.
+  void Finish(std::string events);
   // Refuses the request in OpenAI's shape; where events have gone out, as the last of them.
   void Fail(const Status& error);
 
   bool has_begun() const { return has_begun_; }
-  HttpReply& reply() { return *reply_; }
 
  private:
   std::shared_ptr<HttpReply> reply_;
