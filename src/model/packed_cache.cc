@@ -312,7 +312,7 @@ bool PackedCache::Fill() {
   if (status.code() != Code::kNotFound) {
     QUIRE_LOG(kWarning) << "packed weights are made anew: " << status.message();
   }
-  ReadSource();
+  if (origin_.source == Digest()) ReadSource();  // else FillFrom did
   return false;
 }
 
