@@ -92,7 +92,7 @@ function(quire_headers_alone)
   endif()
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/src/*.h ${PROJECT_SOURCE_DIR}/include/*.h)
-  list(FILTER headers EXCLUDE REGEX "kernels/(avx2|avx512|avx512_bf16|neon|wide)/")
+  list(FILTER headers EXCLUDE REGEX "kernels/(avx2|avx512|avx512_bf16|neon|neon_dot|neon_i8mm|wide)/")
   set(sources "")
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "^(src|include)/" "" include "${header}")

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
 
 namespace {
 
@@ -18,9 +19,12 @@ bool CpuRuns(std::string_view isa) {
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512vnni");
   }
-  if (isa == "neon") return false;
+  if (isa.starts_with("neon")) return false;
 #elif defined(__aarch64__)
-  if (isa == "avx2" || isa == "avx512" || isa == "avx512_bf16") return false;
+  if (isa.starts_with("avx")) return false;
+  const bool has_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  if (isa == "neon_dot") return has_dot;
+  if (isa == "neon_i8mm") return has_dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 #endif
   return true;
 }

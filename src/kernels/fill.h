@@ -37,5 +37,10 @@ void FillAvx512Bf16Matmul(CpuTable& table);
 void FillNeonAttention(CpuTable& table);
 void FillNeonElementwise(CpuTable& table);
 void FillNeonMatmulFloat(CpuTable& table);
+void FillNeonQuantize(CpuTable& table);
+
+void FillNeonDotMatmulQuant(CpuTable& table);
+
+void FillNeonI8mmMatmulQuant(CpuTable& table);
 
 }  // namespace quire::kernels

@@ -17,8 +17,9 @@ struct IsaName {
 };
 constexpr std::array kIsaNames = {
     IsaName{CpuIsa::kPortable, "portable"}, IsaName{CpuIsa::kAvx2, "avx2"},
-    IsaName{CpuIsa::kAvx512, "avx512"}, IsaName{CpuIsa::kAvx512Bf16, "avx512_bf16"},
-    IsaName{CpuIsa::kNeon, "neon"}};
+    IsaName{CpuIsa::kAvx512, "avx512"},     IsaName{CpuIsa::kAvx512Bf16, "avx512_bf16"},
+    IsaName{CpuIsa::kNeon, "neon"},         IsaName{CpuIsa::kNeonDot, "neon_dot"},
+    IsaName{CpuIsa::kNeonI8mm, "neon_i8mm"}};
 
 void FillPortable(CpuTable& table) {
   FillPortableNorm(table);
@@ -58,6 +59,12 @@ void FillNeon(CpuTable& table) {
   FillNeonAttention(table);
   FillNeonElementwise(table);
   FillNeonMatmulFloat(table);
+  FillNeonQuantize(table);
+}
+
+void FillNeonDot(CpuTable& table) {
+  FillPortablePack8(table);
+  FillNeonDotMatmulQuant(table);
 }
 #endif
 
@@ -91,6 +98,10 @@ bool IsRunnable(CpuIsa isa) {
       return features.avx512_bf16;
     case CpuIsa::kNeon:
       return features.neon;
+    case CpuIsa::kNeonDot:
+      return features.neon_dot;
+    case CpuIsa::kNeonI8mm:
+      return features.neon_i8mm;
   }
   return false;
 }
@@ -103,7 +114,8 @@ Result<CpuIsa> ChooseIsa(std::optional<std::string_view> wish) {
     return InvalidArgument(
         StrCat("QUIRE_CPU_ISA: this processor runs ", RunnableNames(), ", got ", Printable(*wish)));
   }
-  for (const CpuIsa isa : {CpuIsa::kAvx512Bf16, CpuIsa::kAvx512, CpuIsa::kAvx2, CpuIsa::kNeon}) {
+  for (const CpuIsa isa : {CpuIsa::kAvx512Bf16, CpuIsa::kAvx512, CpuIsa::kAvx2, CpuIsa::kNeonI8mm,
+                           CpuIsa::kNeonDot, CpuIsa::kNeon}) {
     if (IsRunnable(isa)) return isa;
   }
   return CpuIsa::kPortable;
@@ -120,7 +132,9 @@ CpuTable MakeTable(CpuIsa isa) {
   if (is_avx512) FillAvx512(table);
   if (isa == CpuIsa::kAvx512Bf16) FillAvx512Bf16Matmul(table);
 #elif defined(__aarch64__)
-  if (isa == CpuIsa::kNeon) FillNeon(table);
+  if (isa != CpuIsa::kPortable) FillNeon(table);
+  if (isa == CpuIsa::kNeonDot || isa == CpuIsa::kNeonI8mm) FillNeonDot(table);
+  if (isa == CpuIsa::kNeonI8mm) FillNeonI8mmMatmulQuant(table);
 #endif
   return table;
 }

@@ -17,7 +17,7 @@
 
 namespace quire::kernels {
 
-enum class CpuIsa { kPortable, kAvx2, kAvx512, kAvx512Bf16, kNeon };
+enum class CpuIsa { kPortable, kAvx2, kAvx512, kAvx512Bf16, kNeon, kNeonDot, kNeonI8mm };
 
 inline constexpr int kNumDTypes = static_cast<int>(DType::kNVFP4) + 1;
 
@@ -43,7 +43,7 @@ struct CpuTable {
   PeakKernel peak[kNumPeakKinds];  // PeakKind
 };
 
-// "portable", "avx2", "avx512", "avx512_bf16", "neon".
+// "portable", "avx2", "avx512", "avx512_bf16", "neon", "neon_dot", "neon_i8mm".
 std::string_view ToString(CpuIsa isa);
 
 // The fastest ISA that this processor runs, or the one wished for (the value of QUIRE_CPU_ISA). A

@@ -9,15 +9,16 @@ TEST(ChooseIsa, TakesAWishThatTheProcessorRunsAndNoOther) {
   EXPECT_EQ(*ChooseIsa("portable"), CpuIsa::kPortable);
   EXPECT_TRUE(IsRunnable(*ChooseIsa()));
   EXPECT_EQ(ChooseIsa("sse9").status().code(), Code::kInvalidArgument);
-  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kNeon}) {
+  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kNeon,
+                           CpuIsa::kNeonDot, CpuIsa::kNeonI8mm}) {
     const auto chosen = ChooseIsa(ToString(isa));
     EXPECT_EQ(chosen.ok(), IsRunnable(isa)) << ToString(isa);
   }
 }
 
 TEST(MakeTable, HasEveryOperatorForEveryRunnableIsa) {
-  for (const CpuIsa isa :
-       {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kNeon}) {
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16,
+                           CpuIsa::kNeon, CpuIsa::kNeonDot, CpuIsa::kNeonI8mm}) {
     if (!IsRunnable(isa)) continue;
     const CpuTable table = MakeTable(isa);
     EXPECT_EQ(table.isa, isa);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <sched.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/strings.h"
@@ -95,6 +96,8 @@ CpuFeatures DetectCpuFeatures() {
   features.avx512_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__)
   features.neon = true;  // part of the baseline
+  features.neon_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  features.neon_i8mm = features.neon_dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 #endif
   return features;
 }

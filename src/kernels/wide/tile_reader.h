@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include <immintrin.h>
-
 #include "kernels/matmul.h"
 #include "kernels/wide/types.h"
 
@@ -34,12 +32,13 @@ class TileReader {
     const std::int64_t begin = k == 0 ? 0 : kScaleBytes + k * kCodeBytes;
     const std::int64_t end = kScaleBytes + (k + 1) * kCodeBytes;
     for (std::int64_t i = begin; i < end; i += kCacheLine) {
-      _mm_prefetch(reinterpret_cast<const char*>(scales + i), _MM_HINT_T1);
+      __builtin_prefetch(scales + i, 0, kToSecondLevel);
     }
   }
 
  private:
   static constexpr std::int64_t kCacheLine = 64;
+  static constexpr int kToSecondLevel = 2;  // of the caches
   static constexpr std::int64_t kScaleBytes = Codec::kFormat.scale_bytes * kTile;
   static constexpr std::int64_t kCodeBytes = Codec::kFormat.code_bytes * kTile;
   static constexpr std::int64_t kBlockBytes = kScaleBytes + Codec::kBlocksEach * kCodeBytes;

@@ -1,0 +1,182 @@
+// Products with int8 activations on tiles of 8 outputs by `smmla`, which multiplies eight values of
+// two rows with eight of two outputs: twice what `sdot` does.
+//
+// A block of weights is decoded as for `sdot` (neon/tile_codecs.h), then two groups of an output
+// are brought side by side, once for all rows of the panel. A register of results is {row 0 output
+// 0, row 0 output 1, row 1 output 0, row 1 output 1}; scales and sums are kept in that form too,
+// and a tile's sums fall into rows at its end. An odd last row goes with itself, and the copy is
+// dropped; one row alone is `sdot`'s.
+//
+// The start of a dot product is as in neon_dot/rows.h.
+#include <arm_neon.h>
+
+#include "kernels/fill.h"
+#include "kernels/matmul.h"
+#include "kernels/neon/panel_rows.h"
+#include "kernels/neon/tile_codecs.h"
+#include "kernels/neon_dot/rows.h"
+#include "kernels/wide/tile_reader.h"
+
+namespace quire::kernels {
+namespace {
+
+constexpr int kPairs = kTile / 2;  // pairs of outputs
+
+// The second index is a pair's.
+struct PairedWeights {
+  int8x16_t codes[4][kPairs];  // values 8i to 8i + 7 of one output, then of the other
+  float32x4_t scale[2][kPairs];
+  float32x4_t min[2][kPairs];
+};
+
+// {first, second} of a pair of outputs, for both rows: of 8 outputs in two registers.
+QUIRE_INLINE void TwiceEach(const float32x4_t* x, float32x4_t* out) {
+#pragma GCC unroll 2
+  for (int p = 0; p < 2; ++p) {
+    const float64x2_t pairs = vreinterpretq_f64_f32(x[p]);
+    out[2 * p] = vreinterpretq_f32_f64(vdupq_laneq_f64(pairs, 0));
+    out[2 * p + 1] = vreinterpretq_f32_f64(vdupq_laneq_f64(pairs, 1));
+  }
+}
+
+template <typename Codec>
+QUIRE_INLINE void Pair(const Weights& weights, PairedWeights& out) {
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 2
+    for (int p = 0; p < 2; ++p) {
+      const int32x4_t even = vreinterpretq_s32_s8(weights.codes[2 * i][p]);
+      const int32x4_t odd = vreinterpretq_s32_s8(weights.codes[2 * i + 1][p]);
+      out.codes[i][2 * p] = vreinterpretq_s8_s32(vzip1q_s32(even, odd));
+      out.codes[i][2 * p + 1] = vreinterpretq_s8_s32(vzip2q_s32(even, odd));
+    }
+  }
+#pragma GCC unroll 2
+  for (int h = 0; h < (Codec::kHalves ? 2 : 1); ++h) {
+    TwiceEach(weights.scale[h], out.scale[h]);
+    if constexpr (Codec::kHasMin) TwiceEach(weights.min[h], out.min[h]);
+  }
+}
+
+// Two rows of a panel's block: the first, and how far behind it the second is, 1 or 0.
+struct RowPair {
+  RowBlock rows;
+  std::int64_t second;
+};
+
+// {x[0], x[0], x[second], x[second]}
+QUIRE_INLINE float32x4_t OfBoth(const float* x, std::int64_t second) {
+  return vcombine_f32(vld1_dup_f32(x), vld1_dup_f32(x + second));
+}
+QUIRE_INLINE int32x4_t OfBoth(const std::int32_t* x, std::int64_t second) {
+  return vcombine_s32(vld1_dup_s32(x), vld1_dup_s32(x + second));
+}
+
+template <typename Codec, int kHalf>
+QUIRE_INLINE int32x4_t StartOfPair(const RowPair& pair, float32x4_t start) {
+  const int32x4_t bits = vreinterpretq_s32_f32(start);
+  if constexpr (Codec::kOffsetBits < 0) {
+    return bits;
+  } else {
+    const std::int32_t* sums = pair.rows.negative_sums + kSumOf<Codec, kHalf> * pair.rows.stride;
+    return vaddq_s32(bits, vshlq_n_s32(OfBoth(sums, pair.second), Codec::kOffsetBits));
+  }
+}
+
+// dots += the products of 16 values of two rows: `codes` are two of a block's four.
+QUIRE_INLINE void AddSixteen(const int8x16_t (*codes)[kPairs], int8x16_t first, int8x16_t second,
+                             int32x4_t* dots) {
+  const int64x2_t a = vreinterpretq_s64_s8(first), b = vreinterpretq_s64_s8(second);
+  const int8x16_t x[2] = {vreinterpretq_s8_s64(vzip1q_s64(a, b)),
+                          vreinterpretq_s8_s64(vzip2q_s64(a, b))};
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPairs; ++p) dots[p] = vmmlaq_s32(dots[p], x[i], codes[i][p]);
+  }
+}
+
+// sums += the products of two rows with a sub-block of kSixteens times 16 values.
+template <typename Codec, int kHalf, int kSixteens>
+QUIRE_INLINE void AddSub(const PairedWeights& weights, const RowPair& pair, float32x4_t* sums) {
+  const float32x4_t start = OfBoth(pair.rows.starts, pair.second);
+  int32x4_t dots[kPairs];
+  dots[0] = dots[1] = dots[2] = dots[3] = StartOfPair<Codec, kHalf>(pair, start);
+#pragma GCC unroll 2
+  for (int i = kHalf; i < kHalf + kSixteens; ++i) {
+    const std::int8_t* x = pair.rows.codes + 16 * i;
+    AddSixteen(weights.codes + 2 * i, vld1q_s8(x), vld1q_s8(x + kQuantValues * pair.second), dots);
+  }
+  const float32x4_t scaled =
+      OfBoth(pair.rows.scaled_sums + kSumOf<Codec, kHalf> * pair.rows.stride, pair.second);
+#pragma GCC unroll 4
+  for (int p = 0; p < kPairs; ++p) {
+    const float32x4_t scaled_dot = vsubq_f32(vreinterpretq_f32_s32(dots[p]), start);
+    float32x4_t sum = vfmaq_f32(sums[p], scaled_dot, weights.scale[kHalf][p]);
+    if constexpr (Codec::kHasMin) sum = vfmaq_f32(sum, weights.min[kHalf][p], scaled);
+    sums[p] = sum;
+  }
+}
+
+template <typename Codec>
+QUIRE_INLINE void AddBlock(const PairedWeights& weights, const RowPair& pair, float32x4_t* sums) {
+  if constexpr (Codec::kHalves) {
+    AddSub<Codec, 0, 1>(weights, pair, sums);
+    AddSub<Codec, 1, 1>(weights, pair, sums);
+  } else {
+    AddSub<Codec, 0, 2>(weights, pair, sums);
+  }
+}
+
+// Row 0 or row 1 of two pairs of outputs.
+QUIRE_INLINE float32x4_t RowOf(int row, float32x4_t a, float32x4_t b) {
+  const float64x2_t x = vreinterpretq_f64_f32(a), y = vreinterpretq_f64_f32(b);
+  return vreinterpretq_f32_f64(row == 0 ? vzip1q_f64(x, y) : vzip2q_f64(x, y));
+}
+
+QUIRE_INLINE void StorePair(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
+                            const float32x4_t* sums) {
+  for (int i = 0; i < 2 && row + i < args.rows; ++i) {
+    const float32x4_t of_row[2] = {RowOf(i, sums[0], sums[1]), RowOf(i, sums[2], sums[3])};
+    StoreSums(args, tile, row + i, of_row);
+  }
+}
+
+template <typename Codec>
+void MultiplyPairs(const MatmulQuantArgs& args, std::int64_t tile) {
+  const TileReader<Codec, kTile> reader(args, tile);
+  float32x4_t sums[kPanelRows / 2][kPairs];
+  for (std::int64_t r = 0; r < args.rows; r += 2) {
+    for (float32x4_t& sum : sums[r / 2]) sum = vdupq_n_f32(0.0F);
+  }
+  for (std::int64_t b = 0; b < args.blocks; ++b) {
+    Weights weights;
+    reader.Load(b, weights);
+    PairedWeights paired;
+    Pair<Codec>(weights, paired);
+    for (std::int64_t r = 0; r < args.rows; r += 2) {
+      const std::int64_t second = r + 1 < args.rows ? 1 : 0;
+      AddBlock<Codec>(paired, {RowsAt(args, b, r), second}, sums[r / 2]);
+    }
+  }
+  for (std::int64_t r = 0; r < args.rows; r += 2) StorePair(args, tile, r, sums[r / 2]);
+}
+
+template <typename Codec>
+struct MatrixKernel {
+  static void Matmul(const MatmulQuantArgs& args) {
+    for (std::int64_t tile = 0; tile * kTile < args.outputs; ++tile) {
+      if (args.rows == 1) {
+        MultiplyRow<Codec>(args, tile);
+      } else {
+        MultiplyPairs<Codec>(args, tile);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void FillNeonI8mmMatmulQuant(CpuTable& table) { SetMatmulQuant<MatrixKernel>(table); }
+
+}  // namespace quire::kernels
