@@ -20,13 +20,19 @@ struct RowBlock {
   const std::int32_t* negative_sums;  // [3], `stride` apart
   const float* scaled_sums;           // likewise
   std::int64_t stride;
+
+  QUIRE_INLINE void Skip(int rows) {
+    codes += rows * kQuantValues;
+    starts += rows;
+    negative_sums += rows;
+    scaled_sums += rows;
+  }
 };
 
-QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
-  return {args.x.codes + (block * args.rows + row) * kQuantValues,
-          args.x.starts + block * args.rows + row,
-          args.x.negative_sums + 3 * block * args.rows + row,
-          args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
+QUIRE_INLINE RowBlock RowsOf(const MatmulQuantArgs& args, std::int64_t block) {
+  const std::int64_t before = block * args.rows;
+  return {args.x.codes + before * kQuantValues, args.x.starts + before,
+          args.x.negative_sums + 3 * before, args.x.scaled_sums + 3 * before, args.rows};
 }
 
 // Which of the three sums of a block belongs to a sub-block.

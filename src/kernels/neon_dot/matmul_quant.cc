@@ -20,11 +20,12 @@ void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
+    RowBlock rows = RowsOf(args, b);
     std::int64_t r = 0;
-    for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
-      AddBlock<Codec, kRowsAtOnce>(weights, RowsAt(args, b, r), sums + r);
+    for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce, rows.Skip(kRowsAtOnce)) {
+      AddBlock<Codec, kRowsAtOnce>(weights, rows, sums + r);
     }
-    if (r < args.rows) AddBlock<Codec, 1>(weights, RowsAt(args, b, r), sums + r);
+    if (r < args.rows) AddBlock<Codec, 1>(weights, rows, sums + r);
   }
   for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile, r, sums[r]);
 }

@@ -93,7 +93,7 @@ void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    AddBlock<Codec, 1>(weights, RowsAt(args, b, 0), sums);
+    AddBlock<Codec, 1>(weights, RowsOf(args, b), sums);
   }
   StoreSums(args, tile, 0, sums[0]);
 }

@@ -58,28 +58,29 @@ QUIRE_INLINE void Pair(const Weights& weights, PairedWeights& out) {
   }
 }
 
-// Two rows of a panel's block: the first, and how far behind it the second is, 1 or 0.
-struct RowPair {
-  RowBlock rows;
-  std::int64_t second;
-};
-
-// {x[0], x[0], x[second], x[second]}
-QUIRE_INLINE float32x4_t OfBoth(const float* x, std::int64_t second) {
-  return vcombine_f32(vld1_dup_f32(x), vld1_dup_f32(x + second));
+// {x[0], x[0], x[1], x[1]} of a pair of rows. kSecond is where the second row stands behind the
+// first: at 1, or at 0, where it is the same.
+template <int kSecond>
+QUIRE_INLINE float32x4_t OfBoth(const float* x) {
+  if constexpr (kSecond == 0) return vld1q_dup_f32(x);
+  const float32x4_t both = vcombine_f32(vld1_f32(x), vdup_n_f32(0.0F));
+  return vzip1q_f32(both, both);
 }
-QUIRE_INLINE int32x4_t OfBoth(const std::int32_t* x, std::int64_t second) {
-  return vcombine_s32(vld1_dup_s32(x), vld1_dup_s32(x + second));
+template <int kSecond>
+QUIRE_INLINE int32x4_t OfBoth(const std::int32_t* x) {
+  if constexpr (kSecond == 0) return vld1q_dup_s32(x);
+  const int32x4_t both = vcombine_s32(vld1_s32(x), vdup_n_s32(0));
+  return vzip1q_s32(both, both);
 }
 
-template <typename Codec, int kHalf>
-QUIRE_INLINE int32x4_t StartOfPair(const RowPair& pair, float32x4_t start) {
+template <typename Codec, int kSecond, int kHalf>
+QUIRE_INLINE int32x4_t StartOfPair(const RowBlock& rows, float32x4_t start) {
   const int32x4_t bits = vreinterpretq_s32_f32(start);
   if constexpr (Codec::kOffsetBits < 0) {
     return bits;
   } else {
-    const std::int32_t* sums = pair.rows.negative_sums + kSumOf<Codec, kHalf> * pair.rows.stride;
-    return vaddq_s32(bits, vshlq_n_s32(OfBoth(sums, pair.second), Codec::kOffsetBits));
+    const std::int32_t* sums = rows.negative_sums + kSumOf<Codec, kHalf> * rows.stride;
+    return vaddq_s32(bits, vshlq_n_s32(OfBoth<kSecond>(sums), Codec::kOffsetBits));
   }
 }
 
@@ -97,18 +98,17 @@ QUIRE_INLINE void AddSixteen(const int8x16_t (*codes)[kPairs], int8x16_t first, 
 }
 
 // sums += the products of two rows with a sub-block of kSixteens times 16 values.
-template <typename Codec, int kHalf, int kSixteens>
-QUIRE_INLINE void AddSub(const PairedWeights& weights, const RowPair& pair, float32x4_t* sums) {
-  const float32x4_t start = OfBoth(pair.rows.starts, pair.second);
+template <typename Codec, int kSecond, int kHalf, int kSixteens>
+QUIRE_INLINE void AddSub(const PairedWeights& weights, const RowBlock& rows, float32x4_t* sums) {
+  const float32x4_t start = OfBoth<kSecond>(rows.starts);
   int32x4_t dots[kPairs];
-  dots[0] = dots[1] = dots[2] = dots[3] = StartOfPair<Codec, kHalf>(pair, start);
+  dots[0] = dots[1] = dots[2] = dots[3] = StartOfPair<Codec, kSecond, kHalf>(rows, start);
 #pragma GCC unroll 2
   for (int i = kHalf; i < kHalf + kSixteens; ++i) {
-    const std::int8_t* x = pair.rows.codes + 16 * i;
-    AddSixteen(weights.codes + 2 * i, vld1q_s8(x), vld1q_s8(x + kQuantValues * pair.second), dots);
+    const std::int8_t* x = rows.codes + 16 * i;
+    AddSixteen(weights.codes + 2 * i, vld1q_s8(x), vld1q_s8(x + kQuantValues * kSecond), dots);
   }
-  const float32x4_t scaled =
-      OfBoth(pair.rows.scaled_sums + kSumOf<Codec, kHalf> * pair.rows.stride, pair.second);
+  const float32x4_t scaled = OfBoth<kSecond>(rows.scaled_sums + kSumOf<Codec, kHalf> * rows.stride);
 #pragma GCC unroll 4
   for (int p = 0; p < kPairs; ++p) {
     const float32x4_t scaled_dot = vsubq_f32(vreinterpretq_f32_s32(dots[p]), start);
@@ -118,13 +118,13 @@ QUIRE_INLINE void AddSub(const PairedWeights& weights, const RowPair& pair, floa
   }
 }
 
-template <typename Codec>
-QUIRE_INLINE void AddBlock(const PairedWeights& weights, const RowPair& pair, float32x4_t* sums) {
+template <typename Codec, int kSecond>
+QUIRE_INLINE void AddBlock(const PairedWeights& weights, const RowBlock& rows, float32x4_t* sums) {
   if constexpr (Codec::kHalves) {
-    AddSub<Codec, 0, 1>(weights, pair, sums);
-    AddSub<Codec, 1, 1>(weights, pair, sums);
+    AddSub<Codec, kSecond, 0, 1>(weights, rows, sums);
+    AddSub<Codec, kSecond, 1, 1>(weights, rows, sums);
   } else {
-    AddSub<Codec, 0, 2>(weights, pair, sums);
+    AddSub<Codec, kSecond, 0, 2>(weights, rows, sums);
   }
 }
 
@@ -154,10 +154,12 @@ void MultiplyPairs(const MatmulQuantArgs& args, std::int64_t tile) {
     reader.Load(b, weights);
     PairedWeights paired;
     Pair<Codec>(weights, paired);
-    for (std::int64_t r = 0; r < args.rows; r += 2) {
-      const std::int64_t second = r + 1 < args.rows ? 1 : 0;
-      AddBlock<Codec>(paired, {RowsAt(args, b, r), second}, sums[r / 2]);
+    RowBlock rows = RowsOf(args, b);
+    std::int64_t r = 0;
+    for (; r + 2 <= args.rows; r += 2, rows.Skip(2)) {
+      AddBlock<Codec, 1>(paired, rows, sums[r / 2]);
     }
+    if (r < args.rows) AddBlock<Codec, 0>(paired, rows, sums[r / 2]);
   }
   for (std::int64_t r = 0; r < args.rows; r += 2) StorePair(args, tile, r, sums[r / 2]);
 }
