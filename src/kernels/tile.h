@@ -1,5 +1,5 @@
 // How quantized weights are laid out for vector units: tiles of N outputs side by side, N being the
-// f32 lanes of a register (8 for AVX2, 16 for AVX-512).
+// f32 lanes of a register (8 for AVX2, 16 for AVX-512), or of two (8 for 64-bit Arm).
 //
 // A tile holds N rows of weights, block of the type after block: the scales of a block, then its
 // codes, so that reading a tile goes through memory once and forwards, as the processor expects
@@ -17,7 +17,7 @@
 //   Q4_1            nibbles                    d f16, m f16
 //   MXFP4           nibbles                    exponent u8
 //   Q5_0, Q5_1      nibbles, bits (bit 4)      as Q4_0, Q4_1
-//   Q8_0            bytes, plus 128            d f16
+//   Q8_0            bytes                      d f16
 //   Q2_K            pairs                      d f16, dmin f16, 16 x (scale | min << 4) u8
 //   Q3_K            pairs, bits (bit 2)        d f16, 16 x scale i8
 //   Q4_K            nibbles                    d f16, dmin f16, 8 x scale u8, 8 x min u8
@@ -26,7 +26,8 @@
 //   IQ4_XS          nibbles                    d f16, 8 x scale i8
 //
 // Codes are unsigned: a signed type's code is stored with its offset added (8 for Q4_0, 16 for
-// Q5_0, 128 for Q8_0, 4 for Q3_K, 32 for Q6_K); those of IQ4 and MXFP4 are indices.
+// Q5_0, 4 for Q3_K, 32 for Q6_K); those of IQ4 and MXFP4 are indices. Bytes of Q8_0 are signed where
+// N is 8, and have 128 added where it is 16, for a product that wants unsigned ones.
 #pragma once
 
 namespace quire::kernels {

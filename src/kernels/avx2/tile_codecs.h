@@ -175,10 +175,8 @@ struct TileQ8Zero : Tile32 {
   static constexpr bool kIsSigned = true;
   QUIRE_INLINE static void Load(const std::uint8_t* codes, const std::uint8_t* scales, int,
                                 Weights& out) {
-    // Stored plus 128; the sign bit turned makes them signed again.
-    const __m256i sign = _mm256_set1_epi8(static_cast<char>(0x80));
 #pragma GCC unroll 8
-    for (int g = 0; g < 8; ++g) out.codes[g] = _mm256_xor_si256(LoadRow(codes, g), sign);
+    for (int g = 0; g < 8; ++g) out.codes[g] = LoadRow(codes, g);
     out.scale[0] = Halves(scales, 0);
   }
 };

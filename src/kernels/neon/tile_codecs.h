@@ -204,13 +204,11 @@ struct TileQ8Zero : Tile32 {
   static constexpr int kMaxCode = 128;
   QUIRE_INLINE static void Load(const std::uint8_t* codes, const std::uint8_t* scales, int,
                                 Weights& out) {
-    // Stored plus 128; the sign bit turned makes them signed again.
-    const uint8x16_t sign = vdupq_n_u8(0x80);
 #pragma GCC unroll 8
     for (int g = 0; g < 8; ++g) {
 #pragma GCC unroll 2
       for (int p = 0; p < 2; ++p) {
-        out.codes[g][p] = vreinterpretq_s8_u8(veorq_u8(LoadRow(codes, g, p), sign));
+        out.codes[g][p] = vreinterpretq_s8_u8(LoadRow(codes, g, p));
       }
     }
     LoadScale(scales, out);

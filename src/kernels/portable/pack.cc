@@ -154,8 +154,9 @@ struct PackQ8Zero {
   static constexpr TileFormat kFormat = kTileQ8Zero;
   template <int N, typename SlotOf>
   static void Pack(const Byte* block, const SlotOf& slot, const ScaleSlot<N>& scales) {
+    constexpr std::uint32_t kOffset = N == 16 ? 0x80808080U : 0;
     for (int g = 0; g < 8; ++g) {
-      const std::uint32_t offset_codes = Word(block + 2 + 4 * g) ^ 0x80808080U;
+      const std::uint32_t offset_codes = Word(block + 2 + 4 * g) ^ kOffset;
       std::memcpy(slot(0).Row(g), &offset_codes, 4);
     }
     scales.PutHalf(0, block);
