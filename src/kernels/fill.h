@@ -37,6 +37,7 @@ void FillAvx512Bf16Matmul(CpuTable& table);
 void FillNeonAttention(CpuTable& table);
 void FillNeonElementwise(CpuTable& table);
 void FillNeonMatmulFloat(CpuTable& table);
+void FillNeonMatmulQuant(CpuTable& table);
 void FillNeonQuantize(CpuTable& table);
 
 void FillNeonDotMatmulQuant(CpuTable& table);

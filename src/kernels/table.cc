@@ -54,17 +54,13 @@ void FillAvx512(CpuTable& table) {
   FillAvx512Quantize(table);
 }
 #elif defined(__aarch64__)
-// Products with int8 activations are portable ones here.
 void FillNeon(CpuTable& table) {
   FillNeonAttention(table);
   FillNeonElementwise(table);
   FillNeonMatmulFloat(table);
-  FillNeonQuantize(table);
-}
-
-void FillNeonDot(CpuTable& table) {
   FillPortablePack8(table);
-  FillNeonDotMatmulQuant(table);
+  FillNeonMatmulQuant(table);
+  FillNeonQuantize(table);
 }
 #endif
 
@@ -133,7 +129,7 @@ CpuTable MakeTable(CpuIsa isa) {
   if (isa == CpuIsa::kAvx512Bf16) FillAvx512Bf16Matmul(table);
 #elif defined(__aarch64__)
   if (isa != CpuIsa::kPortable) FillNeon(table);
-  if (isa == CpuIsa::kNeonDot || isa == CpuIsa::kNeonI8mm) FillNeonDot(table);
+  if (isa == CpuIsa::kNeonDot) FillNeonDotMatmulQuant(table);
   if (isa == CpuIsa::kNeonI8mm) FillNeonI8mmMatmulQuant(table);
 #endif
   return table;

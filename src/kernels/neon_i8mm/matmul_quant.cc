@@ -7,14 +7,15 @@
 // and a tile's sums fall into rows at its end. An odd last row goes with itself, and the copy is
 // dropped; one row alone is `sdot`'s.
 //
-// The start of a dot product is as in neon_dot/rows.h.
+// The start of a dot product is as in neon/rows.h.
 #include <arm_neon.h>
 
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/neon/panel_rows.h"
+#include "kernels/neon/rows.h"
 #include "kernels/neon/tile_codecs.h"
-#include "kernels/neon_dot/rows.h"
+#include "kernels/neon_dot/product.h"
 #include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
@@ -169,7 +170,7 @@ struct MatrixKernel {
   static void Matmul(const MatmulQuantArgs& args) {
     for (std::int64_t tile = 0; tile * kTile < args.outputs; ++tile) {
       if (args.rows == 1) {
-        MultiplyRow<Codec>(args, tile);
+        MultiplyRow<DotProduct, Codec>(args, tile);
       } else {
         MultiplyPairs<Codec>(args, tile);
       }

@@ -1,8 +1,8 @@
-// Products of rows with tiles of 8 outputs by `sdot`, one output per 32-bit lane.
+// Products of rows with tiles of 8 outputs, one output per 32-bit lane; how four values of a row
+// meet four of each output is the ISA's `Product` (neon/matmul_quant.cc, neon_dot/product.h).
 //
-// `sdot` by element takes four values of a row from any quarter of a register: 16 bytes of a row
-// are loaded once and serve four groups of weights, without a broadcast. Lanes never mix, so
-// nothing is folded at the end.
+// A block of weights is decoded into sixteen registers once and then meets every row of the panel,
+// one or two at a time. Lanes never mix, so nothing is folded at the end.
 //
 // A dot product starts from the bits of 1.5 * 2^23 times the row's scale, a power of two: then its
 // own bits are a float, and subtracting the start leaves the product times the scale. That is one
@@ -34,19 +34,8 @@ QUIRE_INLINE int32x4_t StartOf(const RowBlock& rows, int r, float32x4_t start) {
   }
 }
 
-// dots += the products of four groups with 16 values of a row.
-QUIRE_INLINE void AddSixteen(const int8x16_t (*codes)[2], int8x16_t x, int32x4_t* dots) {
-#pragma GCC unroll 2
-  for (int p = 0; p < 2; ++p) {
-    dots[p] = vdotq_laneq_s32(dots[p], codes[0][p], x, 0);
-    dots[p] = vdotq_laneq_s32(dots[p], codes[1][p], x, 1);
-    dots[p] = vdotq_laneq_s32(dots[p], codes[2][p], x, 2);
-    dots[p] = vdotq_laneq_s32(dots[p], codes[3][p], x, 3);
-  }
-}
-
 // sums += the products of kRows rows with a sub-block of kSixteens times 16 values.
-template <typename Codec, int kRows, int kHalf, int kSixteens>
+template <typename Product, typename Codec, int kRows, int kHalf, int kSixteens>
 QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, float32x4_t (*sums)[2]) {
   float32x4_t starts[kRows];
   int32x4_t dots[kRows][2];
@@ -59,7 +48,8 @@ QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, float32x4
   for (int i = kHalf; i < kHalf + kSixteens; ++i) {
 #pragma GCC unroll 2
     for (int r = 0; r < kRows; ++r) {
-      AddSixteen(weights.codes + 4 * i, vld1q_s8(rows.codes + kQuantValues * r + 16 * i), dots[r]);
+      const int8x16_t x = vld1q_s8(rows.codes + kQuantValues * r + 16 * i);
+      Product::template AddSixteen<Codec>(weights.codes + 4 * i, x, dots[r]);
     }
   }
 #pragma GCC unroll 2
@@ -75,27 +65,60 @@ QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, float32x4
   }
 }
 
-template <typename Codec, int kRows>
+template <typename Product, typename Codec, int kRows>
 QUIRE_INLINE void AddBlock(const Weights& weights, const RowBlock& rows, float32x4_t (*sums)[2]) {
   if constexpr (Codec::kHalves) {
-    AddSub<Codec, kRows, 0, 1>(weights, rows, sums);
-    AddSub<Codec, kRows, 1, 1>(weights, rows, sums);
+    AddSub<Product, Codec, kRows, 0, 1>(weights, rows, sums);
+    AddSub<Product, Codec, kRows, 1, 1>(weights, rows, sums);
   } else {
-    AddSub<Codec, kRows, 0, 2>(weights, rows, sums);
+    AddSub<Product, Codec, kRows, 0, 2>(weights, rows, sums);
   }
 }
 
 // A panel of one row: its sums stay in registers.
-template <typename Codec>
+template <typename Product, typename Codec>
 void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   const TileReader<Codec, kTile> reader(args, tile);
   float32x4_t sums[1][2] = {{vdupq_n_f32(0.0F), vdupq_n_f32(0.0F)}};
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    AddBlock<Codec, 1>(weights, RowsOf(args, b), sums);
+    AddBlock<Product, Codec, 1>(weights, RowsOf(args, b), sums);
   }
   StoreSums(args, tile, 0, sums[0]);
+}
+
+// The sums of more rows are in the first-level cache.
+template <typename Product, typename Codec>
+void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
+  const TileReader<Codec, kTile> reader(args, tile);
+  float32x4_t sums[kPanelRows][2];
+  for (std::int64_t r = 0; r < args.rows; ++r) sums[r][0] = sums[r][1] = vdupq_n_f32(0.0F);
+  for (std::int64_t b = 0; b < args.blocks; ++b) {
+    Weights weights;
+    reader.Load(b, weights);
+    RowBlock rows = RowsOf(args, b);
+    constexpr int kRowsAtOnce = Product::kRowsAtOnce;
+    std::int64_t r = 0;
+    for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce, rows.Skip(kRowsAtOnce)) {
+      AddBlock<Product, Codec, kRowsAtOnce>(weights, rows, sums + r);
+    }
+    if constexpr (kRowsAtOnce > 1) {
+      if (r < args.rows) AddBlock<Product, Codec, 1>(weights, rows, sums + r);
+    }
+  }
+  for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile, r, sums[r]);
+}
+
+template <typename Product, typename Codec>
+void MultiplyTiles(const MatmulQuantArgs& args) {
+  for (std::int64_t tile = 0; tile * kTile < args.outputs; ++tile) {
+    if (args.rows == 1) {
+      MultiplyRow<Product, Codec>(args, tile);
+    } else {
+      MultiplyRows<Product, Codec>(args, tile);
+    }
+  }
 }
 
 }  // namespace
