@@ -38,10 +38,13 @@ void FillNeonAttention(CpuTable& table);
 void FillNeonElementwise(CpuTable& table);
 void FillNeonMatmulFloat(CpuTable& table);
 void FillNeonMatmulQuant(CpuTable& table);
+void FillNeonPeak(CpuTable& table);
 void FillNeonQuantize(CpuTable& table);
 
 void FillNeonDotMatmulQuant(CpuTable& table);
+void FillNeonDotPeak(CpuTable& table);
 
 void FillNeonI8mmMatmulQuant(CpuTable& table);
+void FillNeonI8mmPeak(CpuTable& table);
 
 }  // namespace quire::kernels

@@ -64,11 +64,18 @@ struct QuantCase {
   bool has_bias = false;
   bool accumulate = false;
   float x_scale = 1.0F;
+  bool has_bad_rows =
+      false;  // every third from row 1 has a NaN, every third from row 2 an infinity
 };
 
 std::vector<float> Multiply(const CpuTable& table, DType type, const QuantCase& c) {
   const std::int64_t blocks = c.type_blocks * LayoutOf(type).block_values / kQuantValues;
-  const auto x = RandomFloats(c.rows * blocks * kQuantValues, 1, c.x_scale);
+  auto x = RandomFloats(c.rows * blocks * kQuantValues, 1, c.x_scale);
+  for (std::int64_t r = 0; c.has_bad_rows && r < c.rows; ++r) {
+    float& value = x[static_cast<std::size_t>(r * blocks * kQuantValues + r % kQuantValues)];
+    if (r % 3 == 1) value = std::numeric_limits<float>::quiet_NaN();
+    if (r % 3 == 2) value = -std::numeric_limits<float>::infinity();
+  }
   Panel panel(table, x, c.rows, blocks);
   const auto weights = RandomBlocks(type, c.outputs * c.type_blocks, 2);
   const auto tiles = Pack(table, type, weights, c.outputs, c.type_blocks);
@@ -123,6 +130,24 @@ TEST(MatmulQuant, HasTheBitsOfPortableForHugeAndTinyActivations) {
   for (const DType type : QuantTypes()) {
     for (const float scale : {1e-35F, 1e-28F, 1e4F, 1e30F}) {
       ExpectSame(type, {.rows = 2, .type_blocks = 3, .outputs = 16, .x_scale = scale});
+    }
+  }
+}
+
+TEST(MatmulQuant, KeepsNanAndInfinityInTheirOwnRow) {
+  for (const DType type : QuantTypes()) {
+    for (const std::int64_t rows : {2, 3, 8, 9}) {
+      ExpectSame(type, {.rows = rows, .type_blocks = 3, .outputs = 11, .has_bad_rows = true});
+    }
+    QuantCase c = {.rows = 7, .type_blocks = 1, .outputs = 8, .has_bad_rows = true};
+    const auto spoiled = Multiply(TableUnderTest(), type, c);
+    c.has_bad_rows = false;
+    const auto clean = Multiply(TableUnderTest(), type, c);
+    for (std::size_t i = 0; i < clean.size(); ++i) {
+      const std::size_t row = i / 11, output = i % 11;
+      const bool is_bad = row % 3 != 0 && output < 8;
+      EXPECT_EQ(std::isnan(spoiled[i]), is_bad) << ToString(type) << " " << row << " " << output;
+      EXPECT_TRUE(is_bad || SameBits(spoiled[i], clean[i])) << ToString(type) << " " << row;
     }
   }
 }

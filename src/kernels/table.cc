@@ -60,7 +60,18 @@ void FillNeon(CpuTable& table) {
   FillNeonMatmulFloat(table);
   FillPortablePack8(table);
   FillNeonMatmulQuant(table);
+  FillNeonPeak(table);
   FillNeonQuantize(table);
+}
+
+void FillNeonDot(CpuTable& table) {
+  FillNeonDotMatmulQuant(table);
+  FillNeonDotPeak(table);
+}
+
+void FillNeonI8mm(CpuTable& table) {
+  FillNeonI8mmMatmulQuant(table);
+  FillNeonI8mmPeak(table);
 }
 #endif
 
@@ -129,8 +140,8 @@ CpuTable MakeTable(CpuIsa isa) {
   if (isa == CpuIsa::kAvx512Bf16) FillAvx512Bf16Matmul(table);
 #elif defined(__aarch64__)
   if (isa != CpuIsa::kPortable) FillNeon(table);
-  if (isa == CpuIsa::kNeonDot) FillNeonDotMatmulQuant(table);
-  if (isa == CpuIsa::kNeonI8mm) FillNeonI8mmMatmulQuant(table);
+  if (isa == CpuIsa::kNeonDot || isa == CpuIsa::kNeonI8mm) FillNeonDot(table);
+  if (isa == CpuIsa::kNeonI8mm) FillNeonI8mm(table);
 #endif
   return table;
 }

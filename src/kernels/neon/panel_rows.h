@@ -39,9 +39,10 @@ QUIRE_INLINE RowBlock RowsOf(const MatmulQuantArgs& args, std::int64_t block) {
 template <typename Codec, int kHalf>
 constexpr int kSumOf = Codec::kHalves ? kHalf : 2;
 
-// Adds the sums of one row and tile to where they belong; outputs that are not there are dropped.
-QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
-                            const float32x4_t* sums) {
+// Writes the sums of one row and tile to where they belong; outputs that are not there are dropped.
+// Not inline: once a tile is seldom, and thirteen types times its branches are much code.
+[[gnu::noinline]] void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
+                                 const float32x4_t* sums) {
   const std::int64_t first = tile * kTile;
   const std::int64_t count = args.outputs - first < kTile ? args.outputs - first : kTile;
   float* out = args.out + row * args.out_stride + first;

@@ -28,9 +28,8 @@ QUIRE_INLINE int32x4_t StartOf(const RowBlock& rows, int r, float32x4_t start) {
   if constexpr (Codec::kOffsetBits < 0) {
     return bits;
   } else {
-    const int32x4_t offset =
-        vld1q_dup_s32(rows.negative_sums + kSumOf<Codec, kHalf> * rows.stride + r);
-    return vaddq_s32(bits, vshlq_n_s32(offset, Codec::kOffsetBits));
+    const std::int32_t* sum = rows.negative_sums + kSumOf<Codec, kHalf> * rows.stride + r;
+    return vaddq_s32(bits, vshlq_n_s32(vld1q_dup_s32(sum), Codec::kOffsetBits));
   }
 }
 
