@@ -104,7 +104,13 @@ def dummy_path(name):
 def split_name(name):
     """"1b-q4_0" as shape and type, or None."""
     shape, _, kind = name.partition("-")
-    return (shape, kind.upper()) if shape in SHAPES and kind.upper() in FILE_TYPES else None
+    return (shape, kind.upper()) if fits(shape, kind.upper()) else None
+
+
+def fits(shape, kind):
+    """Whether there are both, and rows are whole blocks."""
+    return (shape in SHAPES and kind in FILE_TYPES
+            and SHAPES[shape][0] % gguf_file.TYPES[gguf_file.TYPE_NUMBERS[kind]][1] == 0)
 
 
 def main():
@@ -117,6 +123,8 @@ def main():
     options = parser.parse_args()
     if not options.vocab.is_file():
         parser.error(f"{options.vocab} is absent: run make model, or name another by --vocab")
+    if not fits(options.shape, options.type):
+        parser.error(f"the rows of {options.shape} are no whole blocks of {options.type}")
     make(options.out, options.shape, options.type, options.vocab)
 
 

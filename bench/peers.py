@@ -102,7 +102,10 @@ def check(parser, options):
             parser.error(f"--dummy: no such model: {options.dummy}; there are "
                          f"{', '.join(dummy_model.SHAPES)} with {', '.join(dummy_model.FILE_TYPES)}")
         options.model = dummy_model.dummy_path(options.dummy)
-        if not options.model.is_file() and DEFAULT_MODEL.is_file():
+        if not options.model.is_file():
+            if not DEFAULT_MODEL.is_file():
+                parser.error(f"{DEFAULT_MODEL}, whose vocabulary --dummy takes, is absent: "
+                             "run make model")
             print(f"making {options.model}", file=sys.stderr)
             dummy_model.make(options.model, *shape_and_type, DEFAULT_MODEL)
     if not options.model.is_file():
