@@ -30,7 +30,7 @@ class Quire:
     def latency(self, batch, tokens_in, tokens_out, runs=2):
         return self.bench("latency", self.model, "--batch-size", batch, "--input-len", tokens_in,
                           "--output-len", tokens_out, "--num-iters-warmup", runs - 1,
-                          "--num-iters", runs)
+                          "--num-iters", runs, "--kv-cache-dtype", self.options.kv_cache_dtype)
 
     def prefill(self, tokens):
         return self.latency(1, tokens, 1)["prefill_tokens_per_s"]

@@ -1,7 +1,5 @@
 """The rates that memory and arithmetic of a machine allow a model, from a GGUF file's header."""
 
-import statistics
-
 import gguf_file
 from peer_engines import BATCH_IN
 
@@ -17,8 +15,9 @@ class Limits:
     def __init__(self, machine, options):
         self.options = options
         self.isa = machine[0]["isa"]
-        self.medians = {name: statistics.median(one[name] for one in machine)
-                        for name, value in machine[0].items() if isinstance(value, float)}
+        # The best of the rounds: what else runs can only lower what the machine seems to allow.
+        self.best = {name: max(one[name] for one in machine)
+                     for name, value in machine[0].items() if isinstance(value, float)}
         model = gguf_file.Gguf(options.model)
         self.kv_bytes = (2 * KV_BYTES * model.field("block_count")
                          * model.field("attention.head_count_kv") * self.head_width(model))
@@ -37,17 +36,17 @@ class Limits:
                                           // model.field("attention.head_count"))
 
     def seconds(self, info):
-        """Of the arithmetic of one row."""
+        """Of the arithmetic of one row. Floats count as f32, for no other peak of theirs is known."""
         if info.type in FLOATS:
-            peak = self.medians["f32_gop_per_s"]
+            peak = self.best["f32_gop_per_s"]
         else:
-            peak = max(self.medians.get("int8_gop_per_s", 0.0),
-                       self.medians.get("int8_s16_gop_per_s", 0.0) if info.type in FOUR_BIT else 0.0)
+            peak = max(self.best.get("int8_gop_per_s", 0.0),
+                       self.best.get("int8_s16_gop_per_s", 0.0) if info.type in FOUR_BIT else 0.0)
         return 2 * info.values() / (peak * 1e9)
 
     def rate(self, row):
         """None for a row without a limit of its own."""
-        memory = self.medians["memory_gb_per_s"] * 1e9
+        memory = self.best["memory_gb_per_s"] * 1e9
         if row.what == "prefill":  # only the last row meets the head
             arithmetic = row.size * (self.seconds_a_row - self.head_seconds) + self.head_seconds
             return row.size / max(self.bytes / memory, arithmetic)
@@ -65,5 +64,5 @@ class Limits:
         known = {"memory_gb_per_s": "memory read {:.1f} GB/s", "int8_gop_per_s": "int8 {:.0f} GOP/s",
                  "int8_s16_gop_per_s": "int8 in 16-bit sums {:.0f} GOP/s",
                  "f32_gop_per_s": "f32 {:.0f} GOP/s"}
-        return ", ".join([self.isa] + [text.format(self.medians[name])
-                                       for name, text in known.items() if name in self.medians])
+        return ", ".join([self.isa] + [text.format(self.best[name])
+                                       for name, text in known.items() if name in self.best])

@@ -76,6 +76,7 @@ def parse_options():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--decode-len", type=int, default=128, help="tokens of one stream")
     parser.add_argument("--batch-len", type=int, default=64, help="tokens of each of a batch")
+    parser.add_argument("--kv-cache-dtype", default="auto", help="Quire's, as bfloat16")
     parser.add_argument("--isa", choices=["avx2"], help="hold Quire and llama.cpp to that")
     parser.add_argument("--vllm-eager", action="store_true", help="vLLM without its compiler")
     parser.add_argument("--verbose", action="store_true", help="let the peers' own messages through")
