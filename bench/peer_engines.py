@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 from peer_packages import build_ik_llama, build_llama, install_openvino, install_vllm, run
 
@@ -79,12 +80,13 @@ class Llama:
 
     def batch(self, size):
         written = self.options.batch_len
-        return self.rate_of_batch(run([
+        return self.rate_of_batch([
             self.programs / "llama-batched-bench", "-m", self.options.model, "-t",
             self.options.threads, "-c", size * (BATCH_IN + written), "-npp", BATCH_IN, "-ntg",
-            written, "-npl", size, "--output-format", "jsonl"]))
+            written, "-npl", size])
 
-    def rate_of_batch(self, out):
+    def rate_of_batch(self, command):
+        out = run([*command, "--output-format", "jsonl"])
         return json.loads(out.strip().splitlines()[-1])["speed_tg"]
 
 
@@ -97,8 +99,15 @@ class IkLlama(Llama):
     def bench_at(self, context):
         return self.bench("-p", 0, "-n", 0, "-gp", f"{context},{self.options.decode_len}", "-r", 1)
 
-    def rate_of_batch(self, out):
-        """That of its table's S_TG column, for it prints nothing else."""
+    def rate_of_batch(self, command):
+        """That of the S_TG column of its table, which goes to the standard error, and to a log in
+        the working folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = run(command, cwd=folder, errors_too=True)
+        return self.table_rate(out)
+
+    @staticmethod
+    def table_rate(out):
         rows = [line.split("|")[1:-1] for line in out.splitlines() if line.startswith("|")]
         return float(rows[-1][[title.strip() for title in rows[0]].index("S_TG t/s")])
 

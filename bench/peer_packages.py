@@ -24,12 +24,13 @@ DEFAULT_MODEL = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 VLLM_LEFT_OUT = {"torchaudio", "torchvision", "torchcodec", "intel-openmp"}
 
 
-def run(command, **options):
+def run(command, errors_too=False, **options):
+    """What it prints; `errors_too` adds what it prints to the standard error."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
                           check=False, **options)
     if done.returncode != 0:
         sys.exit(f"{command[0]} failed: {(done.stderr or done.stdout).strip()[-2000:]}")
-    return done.stdout
+    return done.stdout + (done.stderr if errors_too else "")
 
 
 def peer_folder(package):
@@ -68,7 +69,7 @@ def build_llama(targets, isa=None):
 
 def build_ik_llama(source, targets):
     """Builds what of the targets is absent, in `build` of the checkout `source`."""
-    source = source or CACHE / "peers" / "ik_llama.cpp"
+    source = (source or CACHE / "peers" / "ik_llama.cpp").resolve()
     programs = source / "build" / "bin"
     if all((programs / target).is_file() for target in targets):
         return programs

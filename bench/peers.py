@@ -83,6 +83,7 @@ def parse_options():
     parser.add_argument("--json", type=pathlib.Path, help="write the figures there too")
     options = parser.parse_args()
     check(parser, options)
+    options.model = options.model.resolve()
     return options
 
 
