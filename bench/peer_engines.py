@@ -221,16 +221,14 @@ class Vllm(Asked):
 
     def __init__(self, options):
         python = install_vllm()
-        cores = sorted(os.sched_getaffinity(0))[:options.threads]
-        # The libraries that its documentation wants, and no process of its own for the engine,
-        # which would cost it time here.
-        preloaded = [*python.parents[1].glob("lib/libiomp5.so"),
-                     *python.parents[1].glob("lib/python*/site-packages/vllm/libs/libtcmalloc*")]
+        cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:options.threads]))
+        # The OpenMP that its documentation wants, and no process of its own for the engine, which
+        # would cost it time here.
         super().__init__(
             [python, "-c", VLLM_PROGRAM, options.bf16_model, options.vllm_eager], options,
-            {"LD_PRELOAD": ":".join(map(str, preloaded)), "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-             "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)), "VLLM_CPU_KVCACHE_SPACE": "2",
-             "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"})
+            {"LD_PRELOAD": str(python.parents[1] / "lib" / "libiomp5.so"),
+             "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_OMP_THREADS_BIND": cores,
+             "VLLM_CPU_KVCACHE_SPACE": "2", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"})
 
     def offline(self):
         seconds = self.ask(OFFLINE_PROMPTS, OFFLINE_IN, OFFLINE_OUT)[1]
