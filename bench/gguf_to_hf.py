@@ -61,7 +61,8 @@ def split_halves(values, heads):
     """A head's rows as Hugging Face pairs them for rotation, i with i + half, where GGUF has a
     pair's two rows side by side."""
     rows, columns = values.shape
-    return values.reshape(heads, rows // heads // 2, 2, columns).swapaxes(1, 2).reshape(values.shape)
+    pairs = values.reshape(heads, rows // heads // 2, 2, columns)
+    return pairs.swapaxes(1, 2).reshape(values.shape)
 
 
 def to_bf16(values):

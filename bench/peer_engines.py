@@ -114,7 +114,7 @@ class IkLlama(Llama):
 
 class Asked:
     """A peer that is a Python package: a program in its environment that loads the model once and
-    answers "batch, tokens in, tokens out" by the seconds until the first token and until the last."""
+    answers "batch, tokens in, tokens out" by the seconds to the first token and to the last."""
 
     def __init__(self, command, options, environment=None):
         self.options = options

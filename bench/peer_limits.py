@@ -36,7 +36,7 @@ class Limits:
                                           // model.field("attention.head_count"))
 
     def seconds(self, info):
-        """Of the arithmetic of one row. Floats count as f32, for no other peak of theirs is known."""
+        """Of the arithmetic of one row. Floats count as f32: no other peak of theirs is known."""
         if info.type in FLOATS:
             peak = self.best["f32_gop_per_s"]
         else:
@@ -61,7 +61,8 @@ class Limits:
         return rows / max(read / memory, rows * self.seconds_a_row)
 
     def __str__(self):
-        known = {"memory_gb_per_s": "memory read {:.1f} GB/s", "int8_gop_per_s": "int8 {:.0f} GOP/s",
+        known = {"memory_gb_per_s": "memory read {:.1f} GB/s",
+                 "int8_gop_per_s": "int8 {:.0f} GOP/s",
                  "int8_s16_gop_per_s": "int8 in 16-bit sums {:.0f} GOP/s",
                  "f32_gop_per_s": "f32 {:.0f} GOP/s"}
         return ", ".join([self.isa] + [text.format(self.best[name])

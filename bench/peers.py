@@ -79,7 +79,7 @@ def parse_options():
     parser.add_argument("--kv-cache-dtype", default="auto", help="Quire's, as bfloat16")
     parser.add_argument("--isa", choices=["avx2"], help="hold Quire and llama.cpp to that")
     parser.add_argument("--vllm-eager", action="store_true", help="vLLM without its compiler")
-    parser.add_argument("--verbose", action="store_true", help="let the peers' own messages through")
+    parser.add_argument("--verbose", action="store_true", help="let the peers' messages through")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures there too")
     options = parser.parse_args()
     check(parser, options)
@@ -101,8 +101,8 @@ def check(parser, options):
     if options.dummy:
         shape_and_type = dummy_model.split_name(options.dummy)
         if not shape_and_type:
-            parser.error(f"--dummy: no such model: {options.dummy}; there are "
-                         f"{', '.join(dummy_model.SHAPES)} with {', '.join(dummy_model.FILE_TYPES)}")
+            shapes, types = ", ".join(dummy_model.SHAPES), ", ".join(dummy_model.FILE_TYPES)
+            parser.error(f"--dummy: no such model: {options.dummy}; there are {shapes} with {types}")
         options.model = dummy_model.dummy_path(options.dummy)
         if not options.model.is_file():
             if not DEFAULT_MODEL.is_file():
