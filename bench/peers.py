@@ -102,7 +102,7 @@ def check(parser, options):
         shape_and_type = dummy_model.split_name(options.dummy)
         if not shape_and_type:
             shapes, types = ", ".join(dummy_model.SHAPES), ", ".join(dummy_model.FILE_TYPES)
-            parser.error(f"--dummy: no such model: {options.dummy}; there are {shapes} with {types}")
+            parser.error(f"--dummy: no such model: {options.dummy}; known: {shapes} with {types}")
         options.model = dummy_model.dummy_path(options.dummy)
         if not options.model.is_file():
             if not DEFAULT_MODEL.is_file():
