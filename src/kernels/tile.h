@@ -26,8 +26,8 @@
 //   IQ4_XS          nibbles                    d f16, 8 x scale i8
 //
 // Codes are unsigned: a signed type's code is stored with its offset added (8 for Q4_0, 16 for
-// Q5_0, 4 for Q3_K, 32 for Q6_K); those of IQ4 and MXFP4 are indices. Bytes of Q8_0 are signed where
-// N is 8, and have 128 added where it is 16, for a product that wants unsigned ones.
+// Q5_0, 4 for Q3_K, 32 for Q6_K); those of IQ4 and MXFP4 are indices. Bytes of Q8_0 are signed
+// where N is 8, and have 128 added where it is 16, for a product that wants unsigned ones.
 #pragma once
 
 namespace quire::kernels {
