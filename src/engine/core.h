@@ -57,12 +57,14 @@ class EngineCore {
              std::unique_ptr<StructuredOutputManager> structured,
              std::unique_ptr<Scheduler> scheduler);
   const StepPlan& Schedule();
+  Status Compute(const StepPlan& plan);
 
   const SchedulerConfig config_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<StructuredOutputManager> structured_;
   std::unique_ptr<Scheduler> scheduler_;
-  StepResult result_;              // kept for its memory
+  StepMasks masks_;                // kept for its memory
+  StepResult result_;              // likewise
   SchedulerStats before_restart_;  // the counts of the schedulers that are gone
   StepReport report_;
   std::vector<RequestId> admitted_;
