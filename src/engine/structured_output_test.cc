@@ -188,6 +188,8 @@ TEST(StructuredOutput, MinTokensEndWhereTheGrammarDoes) {
   const auto results = MakeLlm()->Generate({input}, {});
   ASSERT_TRUE(results[0].error.ok()) << results[0].error.message();
   EXPECT_EQ(results[0].outputs[0].finish_reason, FinishReason::kStop);
+  const std::string& text = results[0].outputs[0].text;
+  EXPECT_TRUE(text == "yes" || text == "no") << text;
 }
 
 TEST(StructuredOutput, AnAnswerThatIsForcedToItsLastTokenEndsWithoutAnEndTokenToo) {
@@ -199,6 +201,7 @@ TEST(StructuredOutput, AnAnswerThatIsForcedToItsLastTokenEndsWithoutAnEndTokenTo
     const auto results = MakeLlm()->Generate({input}, {});
     ASSERT_TRUE(results[0].error.ok()) << results[0].error.message();
     EXPECT_EQ(results[0].outputs[0].token_ids.size(), static_cast<std::size_t>(length));
+    EXPECT_EQ(results[0].outputs[0].text, std::string(static_cast<std::size_t>(length), 'x'));
     EXPECT_EQ(results[0].outputs[0].finish_reason, FinishReason::kStop);
   }
 }
@@ -276,6 +279,7 @@ void ExpectSame(const std::vector<RequestOutput>& a, const std::vector<RequestOu
     ASSERT_EQ(a[i].outputs.size(), b[i].outputs.size()) << i;
     for (std::size_t j = 0; j < a[i].outputs.size(); ++j) {
       EXPECT_EQ(a[i].outputs[j].token_ids, b[i].outputs[j].token_ids) << i;
+      EXPECT_EQ(a[i].outputs[j].text, b[i].outputs[j].text) << i;
       EXPECT_EQ(a[i].outputs[j].finish_reason, b[i].outputs[j].finish_reason) << i;
     }
   }

@@ -141,6 +141,12 @@ TEST(Compile, TheShortestTextIsTold) {
                R"({"type":"object","properties":{"a":{"const":12},"b":{}},"required":["a"]})"),
       R"({"a":12})");
   EXPECT_EQ(shortest(ConstraintKind::kJson, R"({"enum":["abc",7,null]})"), "7");
+  // What stands in a value or in a property of that name is no anchor.
+  EXPECT_EQ(
+      shortest(ConstraintKind::kJson, R"({"$ref":"#x","$defs":{"a":{"$anchor":"x","type":"null"},)"
+                                      R"("b":{"enum":[{"$anchor":"x","type":"integer"}]},)"
+                                      R"("c":{"properties":{"$anchor":{"const":5}}}}})"),
+      "null");
 }
 
 }  // namespace

@@ -59,7 +59,9 @@ Result<structured::JsonLayout> LayoutOf(const StructuredOutputParams& params) {
   structured::JsonLayout layout;
   layout.is_free = !params.disable_any_whitespace;
   if (params.whitespace_pattern.empty()) return layout;
-  QUIRE_ASSIGN_OR_RETURN(Regex regex, structured::ParseRegex(params.whitespace_pattern));
+  Result<Regex> parsed = structured::ParseRegex(params.whitespace_pattern);
+  if (!parsed.ok()) return parsed.status().With("whitespace_pattern");
+  Regex regex = *std::move(parsed);
   static const structured::CharSet kBlanks =
       structured::CharSet(U' ') | structured::CharSet(U'\t') | structured::CharSet(U'\n') |
       structured::CharSet(U'\r');

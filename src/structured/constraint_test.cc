@@ -29,7 +29,17 @@ TEST(Constraint, ASchemaThatCannotBeEnforcedIsRefusedWithPointerAndKeyword) {
       {R"({"properties":{"a":{"minimum":"1"}}})", "#/properties/a", "minimum"},
       {R"({"properties":{"a":{"$ref":"#/$defs/Missing"}}})", "#/properties/a/$ref", "Missing"},
       {R"({"properties":{"a":{"$ref":"https://example.com/x"}}})", "#/properties/a/$ref",
-       "example"},
+       "unsupported"},
+      {R"({"properties":{"a":{"type":"string","maxLength":99999}}})", "#/properties/a",
+       "unsupported: minLength and maxLength"},
+      {R"({"properties":{"a":{"type":"string","minLength":5000,"pattern":"^a"}}})",
+       "#/properties/a", "unsupported: pattern"},
+      {R"({"properties":{"a":{"type":"array","items":{"type":"number","multipleOf":0.9999991}}}})",
+       "#/properties/a/items", "unsupported: multipleOf"},
+      {R"({"$ref":"#x","items":{"$anchor":"x"},"not":{"$anchor":"x"}})", "#/$ref", "nowhere"},
+      {R"({"$ref":"#x","enum":[{"$anchor":"x"}]})", "#/$ref", "nowhere"},
+      {R"({"$ref":"#x","items":{"$id":"y","items":{"$anchor":"x"}}})", "#/$ref", "nowhere"},
+      {R"({"$ref":"#/items/items","items":{"$id":"y","items":{}}})", "#/$ref", "nowhere"},
       {R"({"properties":{"a":{"$ref":"/$defs/Color"}}})", "#/properties/a/$ref", "Color"},
       {R"({"items":{"unevaluatedProperties":false}})", "#/items", "unevaluatedProperties"},
       {R"({"type":"array","items":{"type":"string"},"uniqueItems":true})", "#", "uniqueItems"},
@@ -98,6 +108,8 @@ TEST(Constraint, WhitespaceThatIsNotJsonsIsRefused) {
   StructuredOutputParams params = Of(ConstraintKind::kJson, "true");
   params.whitespace_pattern = "x*";
   EXPECT_FALSE(GrammarOf(params).ok());
+  params.whitespace_pattern = "(";
+  EXPECT_NE(GrammarOf(params).status().message().find("whitespace_pattern"), std::string::npos);
   params.whitespace_pattern = "[ \\n]?";
   EXPECT_TRUE(GrammarOf(params).ok());
 }
