@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/structured_output_manager.h"
+
 namespace quire {
 
 namespace {
@@ -27,6 +29,8 @@ EngineCore::EngineCore(const SchedulerConfig& config, std::unique_ptr<Executor> 
       executor_(std::move(executor)),
       structured_(std::move(structured)),
       scheduler_(std::move(scheduler)) {}
+
+EngineCore::~EngineCore() = default;
 
 Result<std::unique_ptr<EngineCore>> EngineCore::Create(
     const EngineConfig& config, const KvCachePlan& plan, std::unique_ptr<Executor> executor,

@@ -20,6 +20,7 @@
 #include "engine/testing.h"
 #include "exec/null_executor.h"
 #include "exec/thread_executor.h"
+#include "structured/backend.h"
 
 namespace quire {
 namespace {
@@ -261,12 +262,17 @@ std::vector<RequestOutput> AnswersOf(std::unique_ptr<Executor> executor, int num
   prompts.push_back(Constrained(ConstraintKind::kRegex, "(forced to its end){3}[0-9]?"));
   prompts.back().sampling.min_tokens = 90;
   prompts.push_back(Constrained(ConstraintKind::kRegex, "[ab]?forced to its end", 9));
-  prompts.push_back(Constrained(ConstraintKind::kChoice, ""));
-  auto choice = *prompts.back().sampling.structured_outputs;
+  auto choice = *prompts[0].sampling.structured_outputs;
+  choice.kind = ConstraintKind::kChoice;
   choice.choices = {"red", "green", "greenish"};
-  choice.reasoning = ReasoningMarkers{.begin = "(", .end = ")", .begins_unmarked = true};
-  prompts.back().sampling.structured_outputs =
-      std::make_shared<const StructuredOutputParams>(choice);
+  for (const bool begins_unmarked : {true, false}) {
+    choice.reasoning =
+        ReasoningMarkers{.begin = "(", .end = ")", .begins_unmarked = begins_unmarked};
+    prompts.push_back(Constrained(ConstraintKind::kChoice, ""));
+    prompts.back().sampling.structured_outputs =
+        std::make_shared<const StructuredOutputParams>(choice);
+    prompts.back().sampling.n = 4;
+  }
   prompts.push_back(prompts[0]);
   prompts.back().sampling.structured_outputs = nullptr;
   return MakeLlm(num_blocks, std::move(executor))->Generate(prompts, {});
