@@ -86,7 +86,13 @@ TEST(Constraint, HostileOnesAreRefusedOrCompileInBoundedTime) {
   }
   EXPECT_EQ(RefusalOf(ConstraintKind::kJson, wide + "]}").code(), Code::kInvalidArgument);
   EXPECT_FALSE(RefusalOf(ConstraintKind::kGrammar, "root ::= " + std::string(10'000, '(')).ok());
-  EXPECT_FALSE(RefusalOf(ConstraintKind::kGrammar, "root ::= (((\"a\"{9999}){9999}){9999})").ok());
+  const Status product =
+      RefusalOf(ConstraintKind::kGrammar, "root ::= (((\"a\"{9999}){9999}){9999})");
+  EXPECT_TRUE(product.message().starts_with("grammar: unsupported: ")) << product.message();
+  std::string values = R"({"enum":["v")";
+  for (int i = 0; i < 200'000; ++i) values += R"(,"v)" + std::to_string(i) + '"';
+  const Status large = RefusalOf(ConstraintKind::kJson, values + "]}");
+  EXPECT_TRUE(large.message().starts_with("json schema: #: unsupported: ")) << large.message();
   EXPECT_FALSE(RefusalOf(ConstraintKind::kGrammar, "root ::= a\na ::= b\nb ::= a").ok());
   EXPECT_FALSE(RefusalOf(ConstraintKind::kRegex, std::string(10'000, '(')).ok());
   StructuredOutputParams many = Of(ConstraintKind::kChoice, "");

@@ -71,7 +71,8 @@ Result<Grammar::Rule> SchemaCompiler::Compile() {
     if (!body.ok()) return Located(body.status(), conjunction);
     json_.grammar().SetBody(rule, *body);
     if (json_.grammar().size() > kMaxNodes || rules_.size() > kMaxRules) {
-      return ResourceExhausted("json schema: the grammar that it makes is too large");
+      return Located(ResourceExhausted("the grammar that it makes is too large"),
+                     {&document_.root()});
     }
   }
   return root;
