@@ -27,6 +27,7 @@ namespace quire {
 namespace {
 
 constexpr int kVocab = 49'152;
+constexpr TokenId kEnd = 2;
 constexpr int kPromptTokens = 16;
 
 struct Options {
@@ -111,8 +112,10 @@ int RunNull(const char* name, const Options& options, std::chrono::microseconds 
   config.model.generation_config = "vllm";
   config.cache.num_gpu_blocks_override = 8192;
   config.scheduler.max_num_seqs = options.num_requests;
+  ModelFacts facts = NullExecutor::SmallFacts(kVocab, 4096);
+  facts.eos_token_ids = {kEnd};
   auto executor = std::make_unique<NullExecutor>(
-      NullExecutor::SmallFacts(kVocab, 4096),
+      std::move(facts),
       [](RequestId id, std::int32_t idx) {
         return static_cast<TokenId>((id.value() * 7919 + idx * 104'729) % kVocab);
       },

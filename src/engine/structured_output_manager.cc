@@ -68,18 +68,46 @@ bool StructuredOutputManager::HasOther(Mask mask) const {
   return false;
 }
 
+// Whether the mask of the step's token `place` says all that is to be said of `token`: that it may
+// follow, and is no end.
+bool StructuredOutputManager::MayWait(const Constrained& request, TokenId token,
+                                      std::size_t place) const {
+  if (place >= request.num_step_masks || token < 0) return false;
+  const auto word = static_cast<std::size_t>(token) / kWordBits;
+  if (word >= num_words_) return false;
+  const std::uint32_t bits = request.step_masks[place * num_words_ + word];
+  const bool is_allowed = (bits >> (static_cast<std::size_t>(token) % kWordBits) & 1U) != 0;
+  return is_allowed && std::ranges::find(texts_.end_ids(), token) == texts_.end_ids().end();
+}
+
+// Lets the matcher catch up; false where it cannot.
+bool StructuredOutputManager::TakeIn(Constrained& request) {
+  Matcher& matcher = request.answer->matcher();
+  const bool is_ok = std::ranges::all_of(
+      request.pending, [&](const TokenId token) { return matcher.Accept(token); });
+  request.pending.clear();
+  return is_ok;
+}
+
 TokenConstraint::Verdict StructuredOutputManager::Accept(RequestId id, TokenId token,
                                                          bool may_end) {
   const auto found = requests_.find(id);
   QUIRE_CHECK(found != requests_.end()) << "request " << id.value() << " has no grammar";
   Constrained& request = found->second;
-  if (!request.answer->Accept(token)) return Verdict::kRefused;
+  const std::size_t place = request.num_step_tokens++;
+  const bool can_say_so = may_end && !texts_.end_ids().empty();
+  if (can_say_so && MayWait(request, token, place)) {
+    request.pending.push_back(token);
+    request.is_known = false;
+    ++request.num_accepted;
+    return Verdict::kGoesOn;
+  }
+  if (!TakeIn(request) || !request.answer->Accept(token)) return Verdict::kRefused;
   request.is_known = false;
   ++request.num_accepted;
   if (!request.answer->is_past_reasoning()) return Verdict::kGoesOn;
   const Matcher& matcher = request.answer->matcher();
   if (matcher.is_terminated()) return Verdict::kEnds;
-  const bool can_say_so = may_end && !texts_.end_ids().empty();
   if (!can_say_so && matcher.is_complete() && !HasOther(MaskOf(request))) return Verdict::kEnds;
   return Verdict::kGoesOn;
 }
@@ -168,12 +196,17 @@ void StructuredOutputManager::FillMasks(std::uint64_t step_id, StepMasks& masks)
 void StructuredOutputManager::FillRow(const Task& task, std::uint32_t* masks,
                                       Scratch& scratch) const {
   Constrained& request = *task.request;
+  const std::size_t num_drafts = task.row->draft_tokens.size();
+  request.num_step_tokens = request.num_step_masks = 0;
+  if (!TakeIn(request)) {
+    std::fill_n(masks, (num_drafts + 1) * num_words_, 0);
+    return;
+  }
   if (request.is_known) {
     std::ranges::copy(request.mask, masks);
   } else {
     request.answer->Fill({masks, num_words_});
   }
-  const std::size_t num_drafts = task.row->draft_tokens.size();
   if (!request.answer->is_past_reasoning()) {
     if (num_drafts == 0) return;
     ConstrainedAnswer copy = request.answer->CopyInReasoning();
@@ -181,6 +214,10 @@ void StructuredOutputManager::FillRow(const Task& task, std::uint32_t* masks,
     return;
   }
   const int num_taken = FillDrafts(task, masks, *request.answer);
+  if (fills_aside_) {
+    request.step_masks = masks;
+    request.num_step_masks = static_cast<std::size_t>(num_taken) + 1;
+  }
   if (fills_aside_ && static_cast<std::size_t>(num_taken) == num_drafts) {
     LookAhead(request, {masks + num_drafts * num_words_, num_words_}, scratch);
     request.foreseen_at = request.num_accepted + num_taken + 1;

@@ -26,7 +26,8 @@ class StructuredOutputManager : public TokenConstraint {
     std::int64_t vocab_size = 0;                  // of the model; masks have a bit for each token
     std::vector<TokenId> end_ids;                 // those that a grammar allows at its end
     std::function<std::string(TokenId)> text_of;  // as in TokenTexts
-    // Masks are first made when FillMasks asks for them, because that is then free of cost. Tokens
+    // Masks are first made when FillMasks asks for them, because that is then free of cost. So it
+    // is that matchers take tokens in; till then it is enough that a token's mask allows it. Tokens
     // without an alternative become known there, one token before they are foreseen. Otherwise a
     // request's mask is made as soon as its last token is there, and foretells what must follow.
     bool fills_aside = false;
@@ -55,6 +56,12 @@ class StructuredOutputManager : public TokenConstraint {
     std::int64_t num_accepted = 0;
     std::vector<std::uint32_t> mask;  // of the next token, where is_known
     bool is_known = false;
+    // Of the step under way, where they are all that decides: before each draft and behind the
+    // last.
+    const std::uint32_t* step_masks = nullptr;
+    std::size_t num_step_masks = 0;
+    std::size_t num_step_tokens = 0;  // accepted in this step
+    std::vector<TokenId> pending;     // accepted, but not yet taken in by the matcher
     // What must follow once `foreseen_at` tokens are accepted.
     std::vector<TokenId> foreseen;
     std::int64_t foreseen_at = -1;
@@ -66,6 +73,8 @@ class StructuredOutputManager : public TokenConstraint {
   using Scratch = std::vector<std::uint32_t>;  // a mask
 
   Mask MaskOf(Constrained& request) const;
+  bool MayWait(const Constrained& request, TokenId token, std::size_t place) const;
+  static bool TakeIn(Constrained& request);
   void FillRow(const Task& task, std::uint32_t* masks, Scratch& scratch) const;
   int FillDrafts(const Task& task, std::uint32_t* masks, ConstrainedAnswer& answer) const;
   void LookAhead(Constrained& request, Mask mask, Scratch& scratch) const;

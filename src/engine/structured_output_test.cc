@@ -320,6 +320,32 @@ TEST(StructuredOutput, ForcedTokensSpareStepsOfAnAsideExecutorToo) {
   EXPECT_LT(num_steps, 10);
 }
 
+// Obeys no mask.
+class WilfulExecutor : public NullExecutor {
+ public:
+  explicit WilfulExecutor(bool is_aside)
+      : NullExecutor(SmallFacts(kVocab, kMaxModelLen),
+                     [](RequestId, std::int32_t idx) { return TokenId{idx < 3 ? '7' : 'x'}; }),
+        is_aside_(is_aside) {}
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override {
+    return NullExecutor::Finish(
+        plan, {.step_id = 0, .words = std::vector<std::uint32_t>(masks.words.size(), ~0U)}, out);
+  }
+  bool computes_aside() const override { return is_aside_; }
+
+ private:
+  const bool is_aside_;
+};
+
+TEST(StructuredOutput, ATokenThatItsMaskDoesNotAllowEndsTheRequest) {
+  for (const bool is_aside : {false, true}) {
+    const auto llm = MakeLlm(200, std::make_unique<WilfulExecutor>(is_aside));
+    const auto results = llm->Generate({Constrained(ConstraintKind::kRegex, "[0-9]+")}, {});
+    EXPECT_EQ(results[0].error.code(), Code::kInternal);
+    EXPECT_NE(results[0].error.message().find("not allowed"), std::string::npos);
+  }
+}
+
 // Notes when its masks are asked for.
 class WatchedMatcher : public Matcher {
  public:

@@ -82,11 +82,12 @@ TEST(Compile, OurOwnPartEndsInTimeToo) {
 
 // Each of its limits alone, reached in the first mask.
 TEST(Compile, AMatcherThatNeedsTooMuchWorkSaysSoAndAllowsNothing) {
-  // Many rules that lead to each other and may all be empty: every step looks at them all.
-  std::string ebnf = "root ::= r0 root | \"\"\n";
-  for (int i = 0; i < 250; ++i) {
-    ebnf += "r" + std::to_string(i) + " ::= r" + std::to_string((i + 1) % 250) + " r" +
-            std::to_string((i * 7 + 1) % 250) + " | [a-z] | \"\"\n";
+  // Rules that lead to each other and may all be empty, so that every step looks at them all; and
+  // so long a text that masks are made when they are asked for.
+  std::string ebnf = "root ::= r0 root | \"" + std::string(9000, 'x') + "\" | \"\"\n";
+  for (int i = 0; i < 60; ++i) {
+    ebnf += "r" + std::to_string(i) + " ::= r" + std::to_string((i + 1) % 60) + " r" +
+            std::to_string((i * 7 + 1) % 60) + " | [a-z] | \"\"\n";
   }
   const StructuredOutputParams params = Of(ConstraintKind::kGrammar, ebnf);
   const std::string text = GrammarTextOf(params)->ebnf;
