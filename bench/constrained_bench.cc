@@ -1,9 +1,11 @@
 // Decode rates of a batch of requests with a constraint and without, in turns over one engine:
 //
-//   constrained_bench [--requests N] [--tokens N] [--rounds N] [--model PATH]
+//   constrained_bench [--requests N] [--tokens N] [--rounds N] [--forward-us N] [--model PATH]
 //
-// Over a device that computes nothing the difference is what constraints cost a step; a model tells
-// what that is beside a forward. The default model where it is there, unless --model names one.
+// Over a device that computes nothing the difference is what constraints cost a step. Over one
+// whose forward takes some time beside the processor, as a small model's on a GPU, it is what does
+// not fit into that time. A model on this machine tells what that is beside a forward that needs
+// the processor itself: the default model where it is there, unless --model names one.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,12 +27,14 @@ namespace quire {
 namespace {
 
 constexpr int kVocab = 49'152;
+constexpr TokenId kEnd = 2;
 constexpr int kPromptTokens = 16;
 
 struct Options {
   int num_requests = 64;
   int num_tokens = 64;
   int num_rounds = 5;
+  int forward_us = 2000;
   std::string model;  // empty: the default model
 };
 
@@ -92,12 +96,12 @@ void Compare(const char* name, Llm& llm, const Options& options) {
   }
   const double step_cost = 1e6 / Median(constrained) - 1e6 / Median(plain);
   std::printf(
-      "%-12s %10.0f tokens/s without, %10.0f with a constraint: %5.1f %%, %.2f us a token\n", name,
+      "%-14s %10.0f tokens/s without, %10.0f with a constraint: %5.1f %%, %.2f us a token\n", name,
       Median(plain), Median(constrained), 100 * Median(ratios), step_cost);
   std::fflush(stdout);
 }
 
-int RunNull(const Options& options) {
+int RunNull(const char* name, const Options& options, std::chrono::microseconds forward) {
   const std::string folder = TestDataPath("tokenizers/real/smollm2");
   if (folder.empty()) {
     std::printf("no reference data: tokenizers/real/smollm2\n");
@@ -108,16 +112,20 @@ int RunNull(const Options& options) {
   config.model.generation_config = "vllm";
   config.cache.num_gpu_blocks_override = 8192;
   config.scheduler.max_num_seqs = options.num_requests;
+  ModelFacts facts = NullExecutor::SmallFacts(kVocab, 4096);
+  facts.eos_token_ids = {kEnd};
   auto executor = std::make_unique<NullExecutor>(
-      NullExecutor::SmallFacts(kVocab, 4096), [](RequestId id, std::int32_t idx) {
+      std::move(facts),
+      [](RequestId id, std::int32_t idx) {
         return static_cast<TokenId>((id.value() * 7919 + idx * 104'729) % kVocab);
-      });
+      },
+      forward);
   auto llm = Llm::CreateOver(config, std::move(executor), *Tokenizer::FromHfFolder(folder));
   if (!llm.ok()) {
     std::printf("%s\n", llm.status().message().c_str());
     return 1;
   }
-  Compare("null device", **llm, options);
+  Compare(name, **llm, options);
   return 0;
 }
 
@@ -152,10 +160,14 @@ int Run(int argc, char** argv) {
     if (name == "--requests") options.num_requests = number;
     if (name == "--tokens") options.num_tokens = number;
     if (name == "--rounds") options.num_rounds = number;
+    if (name == "--forward-us") options.forward_us = number;
     if (name == "--model") options.model = value;
   }
-  const int failed = RunNull(options);
-  return failed != 0 ? failed : RunModel(options);
+  const std::chrono::microseconds forward(options.forward_us);
+  if (const int failed = RunNull("null device", options, {}); failed != 0) return failed;
+  const std::string name = StrCat("null, ", options.forward_us, " us");
+  if (const int failed = RunNull(name.c_str(), options, forward); failed != 0) return failed;
+  return RunModel(options);
 }
 
 }  // namespace

@@ -15,6 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     quire::EncodePlan(plan, again);
     QUIRE_CHECK(again == std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
   }
+  quire::StepMasks masks;
+  if (quire::DecodeMasks(bytes, masks).ok()) {
+    quire::EncodeMasks(masks, again);
+    QUIRE_CHECK(again == std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+  }
   quire::StepResult result;
   if (quire::DecodeResult(bytes, result).ok()) {
     quire::EncodeResult(result, again);

@@ -496,12 +496,12 @@ class BreakingExecutor : public NullExecutor {
       : NullExecutor(SmallFacts(kVocab, 4096), Letter),
         resets_needed_(resets_needed),
         requests_needed_(requests_needed) {}
-  Status Execute(const StepPlan& plan, StepResult& out) override {
+  Status Begin(const StepPlan& plan) override {
     has_met_all_ = has_met_all_ || plan.rows.size() >= requests_needed_;
     // So that those who have come do not end before the others come.
     if (!has_met_all_) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (++num_steps_ < 5 || !has_met_all_ || num_resets_ >= resets_needed_) {
-      return NullExecutor::Execute(plan, out);
+      return NullExecutor::Begin(plan);
     }
     if (num_resets_ == 1) throw std::runtime_error("the device threw");
     return Internal("the device is gone");

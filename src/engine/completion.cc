@@ -16,6 +16,7 @@ Result<Completion> Completion::Create(const Tokenizer* tokenizer, const EngineRe
   const SamplingParams& sampling = request.sampling;
   Completion completion;
   completion.request_id_ = request.id;
+  completion.eos_token_ids_ = request.eos_token_ids;
   completion.min_tokens_ = static_cast<std::size_t>(std::max(0, sampling.min_tokens));
   completion.skip_special_tokens_ = sampling.skip_special_tokens;
   completion.so_far_.index = index;
@@ -55,11 +56,12 @@ bool Completion::Append(const EngineCoreOutput& output) {
 }
 
 // The end-of-sequence token is not part of the text, even where a vocabulary does not count it as
-// special.
+// special. A constrained answer may end by itself with a token of its text.
 bool Completion::IsHidden(const EngineCoreOutput& output, std::size_t token_idx) const {
   return skip_special_tokens_ && token_idx + 1 == output.new_tokens.size() &&
          output.finish_reason == FinishReason::kStop &&
-         std::holds_alternative<std::monostate>(output.stop_reason);
+         std::holds_alternative<std::monostate>(output.stop_reason) &&
+         std::ranges::find(eos_token_ids_, output.new_tokens[token_idx]) != eos_token_ids_.end();
 }
 
 void Completion::AppendText(std::string_view text) {

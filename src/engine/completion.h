@@ -47,6 +47,7 @@ class Completion {
   bool CheckStop();
 
   RequestId request_id_;
+  std::vector<TokenId> eos_token_ids_;
   std::size_t min_tokens_ = 0;
   std::size_t num_tokens_ = 0;  // so_far_'s may have been taken
   bool skip_special_tokens_ = true;

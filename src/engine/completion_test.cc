@@ -121,8 +121,12 @@ TEST(Completion, ShowsNoEndOfSequenceToken) {
   const Stream stream = Feed(*tokenizer, Request(), {'a', kTestEos}, FinishReason::kStop);
   EXPECT_EQ(stream.text, "a");
   EXPECT_EQ(stream.last.token_ids, (std::vector<TokenId>{kTestEos}));
-  EXPECT_EQ(Feed(*tokenizer, Request(), {'a', 'b'}, FinishReason::kStop).text, "a")
+  EngineRequest plain_end = Request();
+  plain_end.eos_token_ids = {'b'};
+  EXPECT_EQ(Feed(*tokenizer, plain_end, {'a', 'b'}, FinishReason::kStop).text, "a")
       << "an end that the vocabulary does not count as special";
+  EXPECT_EQ(Feed(*tokenizer, Request(), {'a', 'b'}, FinishReason::kStop).text, "ab")
+      << "what ends a constrained answer without an end token is of its text";
   EngineRequest shown = Request();
   shown.sampling.skip_special_tokens = false;
   EXPECT_EQ(Feed(*tokenizer, shown, {'a', kTestEos}, FinishReason::kStop).text, "a<|end|>");

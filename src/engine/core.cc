@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/structured_output_manager.h"
+
 namespace quire {
 
 namespace {
@@ -28,11 +30,16 @@ EngineCore::EngineCore(const SchedulerConfig& config, std::unique_ptr<Executor> 
       structured_(std::move(structured)),
       scheduler_(std::move(scheduler)) {}
 
+EngineCore::~EngineCore() = default;
+
 Result<std::unique_ptr<EngineCore>> EngineCore::Create(
     const EngineConfig& config, const KvCachePlan& plan, std::unique_ptr<Executor> executor,
     std::vector<TokenId> end_ids, std::function<std::string(TokenId)> text_of) {
   auto structured = std::make_unique<StructuredOutputManager>(
-      executor->facts().vocab_size, std::move(end_ids), std::move(text_of));
+      StructuredOutputManager::Options{.vocab_size = executor->facts().vocab_size,
+                                       .end_ids = std::move(end_ids),
+                                       .text_of = std::move(text_of),
+                                       .fills_aside = executor->computes_aside()});
   const SchedulerConfig scheduler_config = {
       .options = WithThreshold(config.scheduler, plan.max_model_len),
       .kv_spec = executor->facts().kv_spec,
@@ -90,13 +97,20 @@ const StepPlan& EngineCore::Schedule() {
   return plan;
 }
 
+// The masks are made while the forward runs, where something else than this thread computes it.
+Status EngineCore::Compute(const StepPlan& plan) {
+  QUIRE_RETURN_IF_ERROR(executor_->Begin(plan));
+  structured_->FillMasks(plan.step_id, masks_);
+  return executor_->Finish(plan, masks_, result_);
+}
+
 Result<std::span<const EngineCoreOutput>> EngineCore::Step() {
   using Clock = std::chrono::steady_clock;
   const StepPlan& plan = Schedule();
   std::span<const EngineCoreOutput> outputs;
   if (!plan.empty()) {
     const auto scheduled = report_.end;
-    QUIRE_RETURN_IF_ERROR(executor_->Execute(plan, result_));
+    QUIRE_RETURN_IF_ERROR(Compute(plan));
     const auto executed = Clock::now();
     report_.timing.execute = executed - scheduled;
     outputs = scheduler_->Update(result_);

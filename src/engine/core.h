@@ -1,21 +1,24 @@
 // The engine's turn: schedule, compute, update.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "config/engine_config.h"
 #include "config/model_facts.h"
 #include "engine/step_report.h"
-#include "engine/structured_output_manager.h"
 #include "exec/executor.h"
 #include "request/request.h"
 #include "sched/scheduler.h"
 #include "step/result.h"
 
 namespace quire {
+
+class StructuredOutputManager;
 
 // Scheduler and executor, driven by one thread. After a failed step nothing more can be done before
 // Restart.
@@ -26,6 +29,7 @@ class EngineCore {
   static Result<std::unique_ptr<EngineCore>> Create(
       const EngineConfig& config, const KvCachePlan& plan, std::unique_ptr<Executor> executor,
       std::vector<TokenId> end_ids = {}, std::function<std::string(TokenId)> text_of = {});
+  ~EngineCore();
 
   Status Add(EngineRequest request) { return scheduler_->Add(std::move(request)); }
   void Abort(RequestId id) { scheduler_->Abort(id); }
@@ -57,12 +61,14 @@ class EngineCore {
              std::unique_ptr<StructuredOutputManager> structured,
              std::unique_ptr<Scheduler> scheduler);
   const StepPlan& Schedule();
+  Status Compute(const StepPlan& plan);
 
   const SchedulerConfig config_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<StructuredOutputManager> structured_;
   std::unique_ptr<Scheduler> scheduler_;
-  StepResult result_;              // kept for its memory
+  StepMasks masks_;                // kept for its memory
+  StepResult result_;              // likewise
   SchedulerStats before_restart_;  // the counts of the schedulers that are gone
   StepReport report_;
   std::vector<RequestId> admitted_;

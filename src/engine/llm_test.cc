@@ -228,9 +228,9 @@ TEST(Llm, GivesPromptLogprobsWhateverTheChunks) {
 class BreakingExecutor : public NullExecutor {
  public:
   BreakingExecutor() : NullExecutor(SmallFacts(kVocab, kMaxModelLen), Saying("abcdefgh")) {}
-  Status Execute(const StepPlan& plan, StepResult& out) override {
+  Status Begin(const StepPlan& plan) override {
     if (++num_steps_ >= 3) return Internal("the device is gone");
-    return NullExecutor::Execute(plan, out);
+    return NullExecutor::Begin(plan);
   }
 
  private:

@@ -1,11 +1,15 @@
 // Constrained requests through the whole engine, over a device that draws among allowed tokens.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +19,8 @@
 #include "engine/llm.h"
 #include "engine/testing.h"
 #include "exec/null_executor.h"
+#include "exec/thread_executor.h"
+#include "structured/backend.h"
 
 namespace quire {
 namespace {
@@ -26,17 +32,26 @@ constexpr int kMaxModelLen = 128;
 // three times as likely as others.
 class MaskedExecutor : public Executor {
  public:
-  MaskedExecutor()
-      : inner_(NullExecutor::SmallFacts(kVocab, kMaxModelLen),
+  // What it was asked to obey: the mask of each place of each request's answer.
+  using Masks = std::map<std::pair<RequestId, std::int32_t>, std::vector<std::uint32_t>>;
+
+  explicit MaskedExecutor(bool is_aside = false, Masks* seen = nullptr)
+      : is_aside_(is_aside),
+        seen_(seen),
+        inner_(NullExecutor::SmallFacts(kVocab, kMaxModelLen),
                [this](RequestId id, std::int32_t idx) { return Draw(id, idx); }) {}
 
   const ModelFacts& facts() const override { return inner_.facts(); }
   Status InitKvCache(const KvCachePlan& plan) override { return inner_.InitKvCache(plan); }
-  Status Execute(const StepPlan& plan, StepResult& out) override {
+  Status Begin(const StepPlan& plan) override { return inner_.Begin(plan); }
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override {
+    EXPECT_EQ(masks.step_id, plan.step_id);
     plan_ = &plan;
+    masks_ = &masks;
     drawn_.clear();
-    return inner_.Execute(plan, out);
+    return inner_.Finish(plan, masks, out);
   }
+  bool computes_aside() const override { return is_aside_; }
 
  private:
   TokenId Draw(RequestId id, std::int32_t idx) {
@@ -45,8 +60,8 @@ class MaskedExecutor : public Executor {
     for (const ScheduledRow& row : plan_->rows) {
       if (row.id != id || row.grammar_row < 0) continue;
       const std::size_t words = (kVocab + 31) / 32;
-      mask = plan_->grammar_bitmask.data() +
-             (static_cast<std::size_t>(row.grammar_row + draft)) * words;
+      mask = masks_->words.data() + (static_cast<std::size_t>(row.grammar_row + draft)) * words;
+      if (seen_ != nullptr) (*seen_)[{id, idx}].assign(mask, mask + words);
     }
     std::vector<TokenId> allowed;
     for (TokenId token = 0; token <= kTestEos; ++token) {
@@ -60,7 +75,10 @@ class MaskedExecutor : public Executor {
     return allowed[words[0] % allowed.size()];
   }
 
+  const bool is_aside_;
+  Masks* const seen_;
   const StepPlan* plan_ = nullptr;
+  const StepMasks* masks_ = nullptr;
   std::map<RequestId, int> drawn_;
   NullExecutor inner_;
 };
@@ -75,9 +93,9 @@ EngineConfig ConfigOf(int num_blocks) {
   return config;
 }
 
-std::unique_ptr<Llm> MakeLlm(int num_blocks = 200) {
-  auto llm = Llm::CreateOver(ConfigOf(num_blocks), std::make_unique<MaskedExecutor>(),
-                             MakeTestTokenizer());
+std::unique_ptr<Llm> MakeLlm(int num_blocks = 200, std::unique_ptr<Executor> executor = nullptr) {
+  if (executor == nullptr) executor = std::make_unique<MaskedExecutor>();
+  auto llm = Llm::CreateOver(ConfigOf(num_blocks), std::move(executor), MakeTestTokenizer());
   EXPECT_TRUE(llm.ok()) << llm.status().message();
   return *std::move(llm);
 }
@@ -171,6 +189,8 @@ TEST(StructuredOutput, MinTokensEndWhereTheGrammarDoes) {
   const auto results = MakeLlm()->Generate({input}, {});
   ASSERT_TRUE(results[0].error.ok()) << results[0].error.message();
   EXPECT_EQ(results[0].outputs[0].finish_reason, FinishReason::kStop);
+  const std::string& text = results[0].outputs[0].text;
+  EXPECT_TRUE(text == "yes" || text == "no") << text;
 }
 
 TEST(StructuredOutput, AnAnswerThatIsForcedToItsLastTokenEndsWithoutAnEndTokenToo) {
@@ -182,6 +202,7 @@ TEST(StructuredOutput, AnAnswerThatIsForcedToItsLastTokenEndsWithoutAnEndTokenTo
     const auto results = MakeLlm()->Generate({input}, {});
     ASSERT_TRUE(results[0].error.ok()) << results[0].error.message();
     EXPECT_EQ(results[0].outputs[0].token_ids.size(), static_cast<std::size_t>(length));
+    EXPECT_EQ(results[0].outputs[0].text, std::string(static_cast<std::size_t>(length), 'x'));
     EXPECT_EQ(results[0].outputs[0].finish_reason, FinishReason::kStop);
   }
 }
@@ -229,6 +250,179 @@ TEST(StructuredOutput, ReasoningGoesBeforeTheConstraintAsThePromptHasIt) {
   for (const std::string& text : run("prompt", false)) {
     EXPECT_TRUE(is_number(text) || text.starts_with("(")) << text;
   }
+}
+
+// What every kind of request gets, and the masks that led there.
+std::vector<RequestOutput> AnswersOf(std::unique_ptr<Executor> executor, int num_blocks = 200) {
+  std::vector<PromptInput> prompts(40, Person());  // enough masks for several threads
+  prompts[1].sampling.n = 3;
+  prompts[2].sampling.min_tokens = 40;
+  prompts[3].sampling.ignore_eos = true;
+  prompts.push_back(Constrained(ConstraintKind::kRegex, "exactly this text, no other"));
+  prompts.push_back(Constrained(ConstraintKind::kRegex, "(forced to its end){3}[0-9]?"));
+  prompts.back().sampling.min_tokens = 90;
+  prompts.push_back(Constrained(ConstraintKind::kRegex, "[ab]?forced to its end", 9));
+  auto choice = *prompts[0].sampling.structured_outputs;
+  choice.kind = ConstraintKind::kChoice;
+  choice.choices = {"red", "green", "greenish"};
+  for (const bool begins_unmarked : {true, false}) {
+    choice.reasoning =
+        ReasoningMarkers{.begin = "(", .end = ")", .begins_unmarked = begins_unmarked};
+    prompts.push_back(Constrained(ConstraintKind::kChoice, ""));
+    prompts.back().sampling.structured_outputs =
+        std::make_shared<const StructuredOutputParams>(choice);
+    prompts.back().sampling.n = 4;
+  }
+  prompts.push_back(prompts[0]);
+  prompts.back().sampling.structured_outputs = nullptr;
+  return MakeLlm(num_blocks, std::move(executor))->Generate(prompts, {});
+}
+
+void ExpectSame(const std::vector<RequestOutput>& a, const std::vector<RequestOutput>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE(a[i].error.ok()) << a[i].error.message();
+    ASSERT_EQ(a[i].outputs.size(), b[i].outputs.size()) << i;
+    for (std::size_t j = 0; j < a[i].outputs.size(); ++j) {
+      EXPECT_EQ(a[i].outputs[j].token_ids, b[i].outputs[j].token_ids) << i;
+      EXPECT_EQ(a[i].outputs[j].text, b[i].outputs[j].text) << i;
+      EXPECT_EQ(a[i].outputs[j].finish_reason, b[i].outputs[j].finish_reason) << i;
+    }
+  }
+}
+
+TEST(StructuredOutput, MasksMadeDuringTheForwardAreThoseMadeBeforeIt) {
+  MaskedExecutor::Masks before;
+  MaskedExecutor::Masks during;
+  const auto expected = AnswersOf(std::make_unique<MaskedExecutor>(false, &before));
+  ExpectSame(AnswersOf(std::make_unique<MaskedExecutor>(true, &during)), expected);
+  EXPECT_GT(before.size(), 1000U);
+  EXPECT_EQ(during, before);
+}
+
+TEST(StructuredOutput, PreemptionAndWorkersOnOtherThreadsChangeNothing) {
+  const auto expected = AnswersOf(std::make_unique<MaskedExecutor>());
+  ExpectSame(AnswersOf(std::make_unique<MaskedExecutor>(true), 14), expected);
+  const ExecutorFactory make = [] {
+    return Result<std::unique_ptr<Executor>>(std::make_unique<MaskedExecutor>());
+  };
+  ExpectSame(AnswersOf(*CreateThreadExecutor(make)), expected);
+  ExpectSame(AnswersOf(*CreateThreadExecutor(make), 14), expected);
+}
+
+TEST(StructuredOutput, ForcedTokensSpareStepsOfAnAsideExecutorToo) {
+  const auto llm = MakeLlm(200, std::make_unique<MaskedExecutor>(true));
+  ASSERT_TRUE(
+      llm->Submit("a", Constrained(ConstraintKind::kRegex, "exactly this text, no other")).ok());
+  std::vector<RequestOutput> outputs;
+  int num_steps = 0;
+  for (; llm->has_unfinished(); ++num_steps) ASSERT_TRUE(llm->Step(outputs).ok());
+  EXPECT_LT(num_steps, 10);
+}
+
+// Obeys no mask.
+class WilfulExecutor : public NullExecutor {
+ public:
+  explicit WilfulExecutor(bool is_aside)
+      : NullExecutor(SmallFacts(kVocab, kMaxModelLen),
+                     [](RequestId, std::int32_t idx) { return TokenId{idx < 3 ? '7' : 'x'}; }),
+        is_aside_(is_aside) {}
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override {
+    return NullExecutor::Finish(
+        plan, {.step_id = 0, .words = std::vector<std::uint32_t>(masks.words.size(), ~0U)}, out);
+  }
+  bool computes_aside() const override { return is_aside_; }
+
+ private:
+  const bool is_aside_;
+};
+
+TEST(StructuredOutput, ATokenThatItsMaskDoesNotAllowEndsTheRequest) {
+  for (const bool is_aside : {false, true}) {
+    const auto llm = MakeLlm(200, std::make_unique<WilfulExecutor>(is_aside));
+    const auto results = llm->Generate({Constrained(ConstraintKind::kRegex, "[0-9]+")}, {});
+    EXPECT_EQ(results[0].error.code(), Code::kInternal);
+    EXPECT_NE(results[0].error.message().find("not allowed"), std::string::npos);
+  }
+}
+
+// Notes when its masks are asked for.
+class WatchedMatcher : public Matcher {
+ public:
+  explicit WatchedMatcher(std::string& events) : events_(events) {}
+  void Fill(std::span<std::uint32_t> mask) override {
+    events_ += "fill ";
+    std::ranges::fill(mask, ~std::uint32_t{0});
+  }
+  bool Accept(TokenId /*token*/) override { return true; }
+  bool AcceptBytes(std::string_view /*bytes*/) override { return true; }
+  void Rollback(int /*num_steps*/) override {}
+  bool is_complete() const override { return false; }
+  bool is_terminated() const override { return false; }
+  const Status& failure() const override { return ok_; }
+  std::string JumpForward() override { return ""; }
+
+ private:
+  std::string& events_;
+  const Status ok_;
+};
+
+class WatchedGrammar : public CompiledGrammar {
+ public:
+  explicit WatchedGrammar(std::string& events) : events_(events) {}
+  std::unique_ptr<Matcher> NewMatcher() const override {
+    return std::make_unique<WatchedMatcher>(events_);
+  }
+  std::size_t num_bytes() const override { return 0; }
+
+ private:
+  std::string& events_;
+};
+
+// Notes its halves.
+class WatchedExecutor : public NullExecutor {
+ public:
+  WatchedExecutor(bool is_aside, std::string& events)
+      : NullExecutor(SmallFacts(kVocab, kMaxModelLen),
+                     [](RequestId, std::int32_t) { return TokenId{7}; }),
+        is_aside_(is_aside),
+        events_(events) {}
+  Status Begin(const StepPlan& plan) override {
+    events_ += "begin ";
+    return NullExecutor::Begin(plan);
+  }
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override {
+    events_ += "finish ";
+    return NullExecutor::Finish(plan, masks, out);
+  }
+  bool computes_aside() const override { return is_aside_; }
+
+ private:
+  const bool is_aside_;
+  std::string& events_;
+};
+
+std::string EventsOf(bool is_aside) {
+  std::string events;
+  auto executor = std::make_unique<WatchedExecutor>(is_aside, events);
+  const KvCachePlan plan = {
+      .num_blocks = 16, .block_size = 4, .max_model_len = 32, .max_rows = 16, .max_requests = 4};
+  EXPECT_TRUE(executor->InitKvCache(plan).ok());
+  auto core = *EngineCore::Create(ConfigOf(16), plan, std::move(executor), {kTestEos});
+  EngineRequest request;
+  request.id = RequestId(1);
+  request.prompt = {1, 2, 3};
+  request.max_tokens = 3;
+  request.grammar = std::make_shared<WatchedGrammar>(events);
+  EXPECT_TRUE(core->Add(std::move(request)).ok());
+  while (core->has_unfinished()) EXPECT_TRUE(core->Step().ok());
+  return events;
+}
+
+TEST(StructuredOutput, MasksAreMadeInTheForwardOfAnExecutorThatComputesAside) {
+  EXPECT_EQ(EventsOf(true), "begin fill finish begin fill finish begin fill finish ");
+  // Elsewhere before the plan, but for what foretells nothing: the first token and the last.
+  EXPECT_EQ(EventsOf(false), "begin fill finish fill begin finish begin fill finish ");
 }
 
 TEST(StructuredOutput, WhatTheEngineAsksOfAllConstraintsHolds) {

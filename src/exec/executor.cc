@@ -2,6 +2,11 @@
 
 namespace quire {
 
+Status Executor::Execute(const StepPlan& plan, StepResult& out) {
+  QUIRE_RETURN_IF_ERROR(Begin(plan));
+  return Finish(plan, {.step_id = plan.step_id, .words = {}}, out);
+}
+
 Status Executor::Reset() { return Unimplemented("this executor cannot be started again"); }
 
 Status Executor::EvaluateLogits(

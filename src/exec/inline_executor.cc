@@ -13,8 +13,9 @@ class InlineExecutor : public Executor {
 
   const ModelFacts& facts() const override { return runner_->facts(); }
   Status InitKvCache(const KvCachePlan& plan) override { return runner_->InitKvCache(plan); }
-  Status Execute(const StepPlan& plan, StepResult& out) override {
-    return runner_->Execute(plan, out);
+  Status Begin(const StepPlan& plan) override { return runner_->Begin(plan); }
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override {
+    return runner_->Finish(plan, masks, out);
   }
   Status Reset() override { return runner_->Reset(); }
   Status EvaluateLogits(

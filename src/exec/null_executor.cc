@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <span>
+#include <thread>
 #include <utility>
 
 namespace quire {
@@ -15,12 +16,12 @@ PositionLogprobs Certain(TokenId token) {
 
 // `token`, or the lowest allowed one where draft `draft` of the row may not have it; `token` again
 // where nothing is allowed.
-TokenId Allowed(const StepPlan& plan, const ScheduledRow& row, std::size_t draft,
+TokenId Allowed(const StepMasks& masks, const ScheduledRow& row, std::size_t draft,
                 std::int64_t vocab_size, TokenId token) {
   const auto num_words = static_cast<std::size_t>((vocab_size + 31) / 32);
   const std::size_t begin = (static_cast<std::size_t>(row.grammar_row) + draft) * num_words;
-  if (row.grammar_row < 0 || begin + num_words > plan.grammar_bitmask.size()) return token;
-  const std::span mask = std::span(plan.grammar_bitmask).subspan(begin, num_words);
+  if (row.grammar_row < 0 || begin + num_words > masks.words.size()) return token;
+  const std::span mask = std::span(masks.words).subspan(begin, num_words);
   const auto place = static_cast<std::size_t>(token);
   if ((mask[place / 32] >> (place % 32) & 1U) != 0) return token;
   for (std::size_t word = 0; word < num_words; ++word) {
@@ -48,8 +49,8 @@ ModelFacts NullExecutor::SmallFacts(std::int64_t vocab_size, std::int64_t max_po
   return facts;
 }
 
-NullExecutor::NullExecutor(ModelFacts facts, Script script)
-    : facts_(std::move(facts)), script_(std::move(script)) {}
+NullExecutor::NullExecutor(ModelFacts facts, Script script, std::chrono::nanoseconds forward_time)
+    : facts_(std::move(facts)), script_(std::move(script)), forward_time_(forward_time) {}
 
 Status NullExecutor::InitKvCache(const KvCachePlan& plan) {
   QUIRE_ASSIGN_OR_RETURN(
@@ -64,14 +65,19 @@ Status NullExecutor::InitKvCache(const KvCachePlan& plan) {
   return {};
 }
 
-Status NullExecutor::Execute(const StepPlan& plan, StepResult& out) {
-  QUIRE_RETURN_IF_ERROR(batch_->Apply(plan));
+Status NullExecutor::Begin(const StepPlan& plan) {
+  if (computes_aside()) is_done_at_ = std::chrono::steady_clock::now() + forward_time_;
+  return batch_->Apply(plan);
+}
+
+Status NullExecutor::Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) {
+  if (computes_aside()) std::this_thread::sleep_until(is_done_at_);
   PrepareResult(plan, out);
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     const ScheduledRow& row = plan.rows[i];
     BatchedRequest& request = batch_->request(i);
     if (request.sampling.prompt_logprobs) Score(row, request, out.rows[i]);
-    if (row.samples) Sample(plan, row, request, out.rows[i]);
+    if (row.samples) Sample(masks, row, request, out.rows[i]);
   }
   return {};
 }
@@ -85,12 +91,12 @@ void NullExecutor::Score(const ScheduledRow& row, const BatchedRequest& request,
   }
 }
 
-void NullExecutor::Sample(const StepPlan& plan, const ScheduledRow& row, BatchedRequest& request,
+void NullExecutor::Sample(const StepMasks& masks, const ScheduledRow& row, BatchedRequest& request,
                           RowResult& result) const {
   for (std::size_t i = 0; i <= row.draft_tokens.size(); ++i) {
     const auto output_idx =
         static_cast<std::int32_t>(request.tokens.size()) - request.num_prompt_tokens;
-    const TokenId token = Allowed(plan, row, i, facts_.vocab_size, script_(row.id, output_idx));
+    const TokenId token = Allowed(masks, row, i, facts_.vocab_size, script_(row.id, output_idx));
     request.tokens.push_back(token);
     result.tokens.push_back(token);
     if (request.sampling.logprobs) result.logprobs.push_back(Certain(token));

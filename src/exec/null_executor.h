@@ -1,6 +1,7 @@
-// The null device: a worker whose forward costs nothing and whose tokens are scripted.
+// The null device: a worker whose forward computes nothing and whose tokens are scripted.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,7 +15,8 @@
 namespace quire {
 
 // What measures and tests the control plane alone. Builds a step's inputs as a real worker does, so
-// a plan that contradicts itself is refused here too, and then computes nothing. One thread.
+// a plan that contradicts itself is refused here too, and then computes nothing: at once, or for a
+// given time, as a device beside the processor does. One thread.
 class NullExecutor : public Executor {
  public:
   // The token at place `output_idx` (from 0) of a request's answer. Where the plan's mask does not
@@ -24,20 +26,25 @@ class NullExecutor : public Executor {
   // Facts of a model of one full-attention layer with so many tokens in its vocabulary.
   static ModelFacts SmallFacts(std::int64_t vocab_size, std::int64_t max_positions);
 
-  NullExecutor(ModelFacts facts, Script script);
+  // Finish waits, asleep, until `forward_time` has passed since Begin.
+  NullExecutor(ModelFacts facts, Script script, std::chrono::nanoseconds forward_time = {});
 
   const ModelFacts& facts() const override { return facts_; }
   Status InitKvCache(const KvCachePlan& plan) override;
-  Status Execute(const StepPlan& plan, StepResult& out) override;
+  Status Begin(const StepPlan& plan) override;
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override;
+  bool computes_aside() const override { return forward_time_.count() > 0; }
   Status Reset() override { return InitKvCache(plan_); }
 
  private:
   void Score(const ScheduledRow& row, const BatchedRequest& request, RowResult& result) const;
-  void Sample(const StepPlan& plan, const ScheduledRow& row, BatchedRequest& request,
+  void Sample(const StepMasks& masks, const ScheduledRow& row, BatchedRequest& request,
               RowResult& result) const;
 
   const ModelFacts facts_;
   const Script script_;
+  const std::chrono::nanoseconds forward_time_;
+  std::chrono::steady_clock::time_point is_done_at_;
   KvCachePlan plan_;
   std::unique_ptr<Batch> batch_;
 };

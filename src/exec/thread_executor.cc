@@ -33,24 +33,30 @@ class Worker {
     return Wait();
   }
 
-  // Runs `call` on the worker's thread and waits for it.
-  Status Do(const WorkerCall& call) {
+  // Has `call` run on the worker's thread, once what was posted before has; it lives until Wait.
+  void Post(const WorkerCall& call) {
     {
       MutexLock lock(mutex_);
+      while (!outcome_) changed_.wait(mutex_);
       call_ = &call;
       outcome_.reset();
     }
     changed_.notify_all();
-    return Wait();
   }
 
- private:
+  // The outcome of the last call that was posted.
   Status Wait() {
     MutexLock lock(mutex_);
     while (!outcome_) changed_.wait(mutex_);
     return *outcome_;
   }
 
+  Status Do(const WorkerCall& call) {
+    Post(call);
+    return Wait();
+  }
+
+ private:
   void Finish(Status outcome) {
     {
       MutexLock lock(mutex_);
@@ -113,9 +119,19 @@ class ThreadExecutor : public Executor {
     return worker_.Do([plan](Executor& executor) { return executor.InitKvCache(plan); });
   }
 
-  Status Execute(const StepPlan& plan, StepResult& out) override {
+  bool computes_aside() const override { return true; }
+
+  // What the worker's Begin fails with is told by Finish.
+  Status Begin(const StepPlan& plan) override {
     EncodePlan(plan, plan_bytes_);
-    QUIRE_RETURN_IF_ERROR(worker_.Do([this](Executor& executor) { return Step(executor); }));
+    worker_.Post(begin_);
+    return {};
+  }
+
+  Status Finish(const StepPlan& /*plan*/, const StepMasks& masks, StepResult& out) override {
+    EncodeMasks(masks, masks_bytes_);
+    QUIRE_RETURN_IF_ERROR(worker_.Wait());
+    QUIRE_RETURN_IF_ERROR(worker_.Do(finish_));
     return DecodeResult(result_bytes_, out);
   }
 
@@ -130,20 +146,29 @@ class ThreadExecutor : public Executor {
   }
 
  private:
-  // On the worker's thread.
-  Status Step(Executor& executor) {
+  // Both on the worker's thread.
+  Status BeginThere(Executor& executor) {
     QUIRE_RETURN_IF_ERROR(DecodePlan(plan_bytes_, plan_));
-    QUIRE_RETURN_IF_ERROR(executor.Execute(plan_, result_));
+    return executor.Begin(plan_);
+  }
+  Status FinishThere(Executor& executor) {
+    QUIRE_RETURN_IF_ERROR(DecodeMasks(masks_bytes_, masks_));
+    QUIRE_RETURN_IF_ERROR(executor.Finish(plan_, masks_, result_));
     EncodeResult(result_, result_bytes_);
     return {};
   }
 
+  const WorkerCall begin_ = [this](Executor& executor) { return BeginThere(executor); };
+  const WorkerCall finish_ = [this](Executor& executor) { return FinishThere(executor); };
   ModelFacts facts_;
   std::vector<std::uint8_t> plan_bytes_;
+  std::vector<std::uint8_t> masks_bytes_;
   std::vector<std::uint8_t> result_bytes_;
-  StepPlan plan_;      // of the worker
-  StepResult result_;  // of the worker
-  Worker worker_;      // last, so that its thread ends before what it uses
+  // Of the worker.
+  StepPlan plan_;
+  StepMasks masks_;
+  StepResult result_;
+  Worker worker_;  // last, so that its thread ends before what it uses
 };
 
 }  // namespace

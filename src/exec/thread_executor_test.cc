@@ -1,5 +1,6 @@
 #include "exec/thread_executor.h"
 
+#include <chrono>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,48 @@ TEST(ThreadExecutor, HandsTheWorkersFailureOn) {
   StepResult result;
   EXPECT_EQ(executor->Execute(plan, result).code(), Code::kInternal);
   EXPECT_EQ(executor->EvaluateLogits({}, {}).code(), Code::kUnimplemented);
+}
+
+TEST(ThreadExecutor, TellsInFinishWhatTheWorkersBeginFailedWith) {
+  auto executor = *CreateThreadExecutor(MakeNull);
+  ASSERT_TRUE(executor->InitKvCache(SmallPlan()).ok());
+  StepPlan plan = FirstStep();
+  plan.new_requests.clear();
+  StepResult result;
+  ASSERT_TRUE(executor->Begin(plan).ok());
+  EXPECT_EQ(executor->Finish(plan, {}, result).code(), Code::kInternal);
+  // Reset also where a step has begun and was never finished.
+  ASSERT_TRUE(executor->Begin(plan).ok());
+  ASSERT_TRUE(executor->Reset().ok());
+  EXPECT_TRUE(executor->Execute(FirstStep(), result).ok());
+}
+
+TEST(ThreadExecutor, ObeysMasksThatComeAfterThePlan) {
+  auto executor = *CreateThreadExecutor(MakeNull);
+  EXPECT_TRUE(executor->computes_aside());
+  ASSERT_TRUE(executor->InitKvCache(SmallPlan()).ok());
+  StepPlan plan = FirstStep();
+  plan.rows[0].grammar_row = 1;
+  ASSERT_TRUE(executor->Begin(plan).ok());
+  StepMasks masks = {.step_id = plan.step_id, .words = std::vector<std::uint32_t>(8)};
+  masks.words[4 + 2] = 1U << 5;  // token 69 of the second row
+  StepResult result;
+  ASSERT_TRUE(executor->Finish(plan, masks, result).ok());
+  EXPECT_EQ(result.rows[0].tokens, (std::vector<TokenId>{69}));
+}
+
+TEST(NullExecutor, ItsForwardTakesTheTimeThatItIsGiven) {
+  const auto facts = NullExecutor::SmallFacts(100, 32);
+  const auto script = [](RequestId, std::int32_t) { return TokenId{40}; };
+  EXPECT_FALSE(NullExecutor(facts, script).computes_aside());
+  NullExecutor executor(facts, script, std::chrono::milliseconds(3));
+  EXPECT_TRUE(executor.computes_aside());
+  ASSERT_TRUE(executor.InitKvCache(SmallPlan()).ok());
+  const auto begin = std::chrono::steady_clock::now();
+  StepResult result;
+  ASSERT_TRUE(executor.Execute(FirstStep(), result).ok());
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(3));
+  EXPECT_EQ(result.rows[0].tokens, (std::vector<TokenId>{40}));
 }
 
 TEST(ThreadExecutor, TurnsWhatTheWorkerThrowsIntoAStatus) {

@@ -52,32 +52,36 @@ Status ModelRunner::Reset() {
   return InitKvCache(state.kv_plan);
 }
 
-Status ModelRunner::Execute(const StepPlan& plan, StepResult& out) {
+Status ModelRunner::Begin(const StepPlan& plan) {
   State& state = *state_;
   if (state.batch == nullptr) {
     return Status(Code::kFailedPrecondition, "KV cache: not set up before the first step");
   }
   QUIRE_RETURN_IF_ERROR(state.batch->Apply(plan));
-  PrepareResult(plan, out);
   if (plan.rows.empty()) return {};
   state.ListWantedRows(plan);
-  const ConstTensorView hidden =
-      state.model->Forward(state.ctx, {.token_ids = state.batch->token_ids(),
-                                       .positions = state.batch->positions(),
-                                       .groups = state.batch->attention(),
-                                       .pages = state.pages.layers(),
-                                       .wanted_rows = state.wanted_rows});
-  state.ScorePrompts(plan, hidden, out);
-  return state.SampleRows(plan, hidden, out);
+  state.hidden = state.model->Forward(state.ctx, {.token_ids = state.batch->token_ids(),
+                                                  .positions = state.batch->positions(),
+                                                  .groups = state.batch->attention(),
+                                                  .pages = state.pages.layers(),
+                                                  .wanted_rows = state.wanted_rows});
+  return {};
+}
+
+Status ModelRunner::Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) {
+  PrepareResult(plan, out);
+  if (plan.rows.empty()) return {};
+  state_->ScorePrompts(plan, out);
+  return state_->SampleRows(plan, masks, out);
 }
 
 Status ModelRunner::State::AllocateLogits(std::int32_t max_rows) {
   max_logit_rows = max_rows;
   const auto rows = static_cast<std::size_t>(max_rows);
   const auto vocab = static_cast<std::size_t>(facts.vocab_size);
-  const auto hidden = static_cast<std::size_t>(model->config().hidden_size);
+  const auto width = static_cast<std::size_t>(model->config().hidden_size);
   QUIRE_ASSIGN_OR_RETURN(logits, Buffer::Allocate(rows * vocab * sizeof(float)));
-  QUIRE_ASSIGN_OR_RETURN(gathered, Buffer::Allocate(rows * hidden * sizeof(float)));
+  QUIRE_ASSIGN_OR_RETURN(gathered, Buffer::Allocate(rows * width * sizeof(float)));
   sampling_rows.reserve(rows);
   hidden_rows.reserve(rows);
   sources.reserve(rows);
@@ -96,18 +100,18 @@ void ModelRunner::State::ListWantedRows(const StepPlan& plan) {
   }
 }
 
-TensorView ModelRunner::State::ComputeLogits(ConstTensorView hidden,
+TensorView ModelRunner::State::ComputeLogits(ConstTensorView rows_of,
                                              std::span<const std::int32_t> rows) {
-  const std::int64_t width = hidden.dim(1);
+  const std::int64_t width = rows_of.dim(1);
   const auto count = static_cast<std::int64_t>(rows.size());
   const bool is_run = rows.back() - rows.front() == static_cast<std::int32_t>(count) - 1;
   ConstTensorView chosen;
   if (is_run) {  // rows rise, so these lie side by side
-    chosen = F32View(hidden.f32() + rows.front() * width, {count, width});
+    chosen = F32View(rows_of.f32() + rows.front() * width, {count, width});
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       std::memcpy(gathered.f32() + i * width,
-                  hidden.f32() + rows[static_cast<std::size_t>(i)] * width,
+                  rows_of.f32() + rows[static_cast<std::size_t>(i)] * width,
                   static_cast<std::size_t>(width) * sizeof(float));
     }
     chosen = F32View(static_cast<const float*>(gathered.f32()), {count, width});
@@ -119,14 +123,14 @@ TensorView ModelRunner::State::ComputeLogits(ConstTensorView hidden,
 
 // Samples
 
-Status ModelRunner::State::SampleRows(const StepPlan& plan, ConstTensorView hidden,
+Status ModelRunner::State::SampleRows(const StepPlan& plan, const StepMasks& masks,
                                       StepResult& out) {
   std::size_t next = 0;
   while (next < plan.rows.size()) {
     sampling_rows.clear();
     hidden_rows.clear();
     sources.clear();
-    QUIRE_ASSIGN_OR_RETURN(next, GatherSamplingRows(plan, next));
+    QUIRE_ASSIGN_OR_RETURN(next, GatherSamplingRows(plan, masks, next));
     if (hidden_rows.empty()) break;
     const TensorView rows = ComputeLogits(hidden, hidden_rows);
     sampler->Sample(ctx, rows, sampling_rows, sampled);
@@ -136,6 +140,7 @@ Status ModelRunner::State::SampleRows(const StepPlan& plan, ConstTensorView hidd
 }
 
 Result<std::size_t> ModelRunner::State::GatherSamplingRows(const StepPlan& plan,
+                                                           const StepMasks& masks,
                                                            std::size_t first) {
   const auto capacity = static_cast<std::size_t>(max_logit_rows);
   std::size_t i = first;
@@ -155,7 +160,7 @@ Result<std::size_t> ModelRunner::State::GatherSamplingRows(const StepPlan& plan,
     const auto prompt = static_cast<std::size_t>(request.num_prompt_tokens);
     const std::int32_t last_row = batch->q_start()[i + 1] - 1;
     for (std::size_t draft = 0; draft <= num_drafts; ++draft) {
-      QUIRE_ASSIGN_OR_RETURN(const auto mask, GrammarMask(plan, row, draft));
+      QUIRE_ASSIGN_OR_RETURN(const auto mask, GrammarMask(masks, row, draft));
       hidden_rows.push_back(last_row - static_cast<std::int32_t>(num_drafts - draft));
       sources.push_back(i);
       sampling_rows.push_back({.params = &request.sampling,
@@ -169,16 +174,16 @@ Result<std::size_t> ModelRunner::State::GatherSamplingRows(const StepPlan& plan,
   return i;
 }
 
-Result<std::span<const std::uint32_t>> ModelRunner::State::GrammarMask(const StepPlan& plan,
+Result<std::span<const std::uint32_t>> ModelRunner::State::GrammarMask(const StepMasks& masks,
                                                                        const ScheduledRow& row,
                                                                        std::size_t draft) const {
   if (row.grammar_row < 0) return std::span<const std::uint32_t>{};
   const auto words = static_cast<std::size_t>((facts.vocab_size + 31) / 32);
   const std::size_t begin = (static_cast<std::size_t>(row.grammar_row) + draft) * words;
-  if (begin + words > plan.grammar_bitmask.size()) {
-    return Internal("step plan: no bitmask row " + std::to_string(row.grammar_row));
+  if (begin + words > masks.words.size()) {
+    return Internal("step masks: no row " + std::to_string(row.grammar_row));
   }
-  return std::span<const std::uint32_t>(plan.grammar_bitmask).subspan(begin, words);
+  return std::span<const std::uint32_t>(masks.words).subspan(begin, words);
 }
 
 void ModelRunner::State::TakeSamples(const StepPlan& plan, StepResult& out) {
@@ -206,8 +211,7 @@ void ModelRunner::State::TakeSamples(const StepPlan& plan, StepResult& out) {
 
 // Prompt logprobs
 
-void ModelRunner::State::ScorePrompts(const StepPlan& plan, ConstTensorView hidden,
-                                      StepResult& out) {
+void ModelRunner::State::ScorePrompts(const StepPlan& plan, StepResult& out) {
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     const ScheduledRow& row = plan.rows[i];
     const BatchedRequest& request = batch->request(i);
@@ -217,14 +221,12 @@ void ModelRunner::State::ScorePrompts(const StepPlan& plan, ConstTensorView hidd
     const std::int32_t count = end - row.num_computed_tokens;
     if (count <= 0) continue;
     out.rows[i].prompt_logprobs.resize(static_cast<std::size_t>(count));
-    ScorePrompt(request, row.num_computed_tokens, batch->q_start()[i], hidden,
-                out.rows[i].prompt_logprobs);
+    ScorePrompt(request, row.num_computed_tokens, batch->q_start()[i], out.rows[i].prompt_logprobs);
   }
 }
 
 void ModelRunner::State::ScorePrompt(const BatchedRequest& request, std::int32_t first_position,
-                                     std::int32_t first_row, ConstTensorView hidden,
-                                     std::span<PositionLogprobs> out) {
+                                     std::int32_t first_row, std::span<PositionLogprobs> out) {
   const auto total = static_cast<std::int32_t>(out.size());
   for (std::int32_t done = 0; done < total; done += max_logit_rows) {
     const std::int32_t count = std::min(max_logit_rows, total - done);

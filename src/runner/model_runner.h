@@ -30,9 +30,10 @@ class ModelRunner {
   // Allocates pages and buffers; before the first step.
   Status InitKvCache(const KvCachePlan& plan);
 
-  // Computes one step. A failure of one request stands in its row; a failed Status means that this
-  // rank cannot go on.
-  Status Execute(const StepPlan& plan, StepResult& out);
+  // One step: Begin runs the model, Finish draws the tokens, with the same plan. A failure of one
+  // request stands in its row; a failed Status means that this rank cannot go on.
+  Status Begin(const StepPlan& plan);
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out);
 
   // Forgets every request and the content of the KV cache; the model stays loaded.
   Status Reset();

@@ -38,6 +38,7 @@ struct ModelRunner::State {
   PagedKvCache evaluation_pages;
 
   // Of the step under way, kept for their memory.
+  ConstTensorView hidden;                 // what Begin computed, until Finish
   std::vector<std::int32_t> wanted_rows;  // all whose hidden states are read; rising
   std::vector<std::int32_t> hidden_rows;  // rising
   std::vector<std::size_t> sources;       // the plan's row of each sampling row
@@ -46,22 +47,24 @@ struct ModelRunner::State {
 
   Status AllocateLogits(std::int32_t max_rows);
 
-  // Logits of these rows of `hidden`, at most max_logit_rows; valid until the next call.
-  TensorView ComputeLogits(ConstTensorView hidden, std::span<const std::int32_t> rows);
+  // Logits of these rows of `rows_of`, at most max_logit_rows; valid until the next call.
+  TensorView ComputeLogits(ConstTensorView rows_of, std::span<const std::int32_t> rows);
 
   void ListWantedRows(const StepPlan& plan);
 
   // Draws the tokens of all requests that sample, in groups whose logits fit the buffer.
-  Status SampleRows(const StepPlan& plan, ConstTensorView hidden, StepResult& out);
+  Status SampleRows(const StepPlan& plan, const StepMasks& masks, StepResult& out);
   // Lists sampling rows from the plan's row `first` on; gives the first plan row that did not fit.
-  Result<std::size_t> GatherSamplingRows(const StepPlan& plan, std::size_t first);
-  Result<std::span<const std::uint32_t>> GrammarMask(const StepPlan& plan, const ScheduledRow& row,
+  Result<std::size_t> GatherSamplingRows(const StepPlan& plan, const StepMasks& masks,
+                                         std::size_t first);
+  Result<std::span<const std::uint32_t>> GrammarMask(const StepMasks& masks,
+                                                     const ScheduledRow& row,
                                                      std::size_t draft) const;
   void TakeSamples(const StepPlan& plan, StepResult& out);
 
-  void ScorePrompts(const StepPlan& plan, ConstTensorView hidden, StepResult& out);
+  void ScorePrompts(const StepPlan& plan, StepResult& out);
   void ScorePrompt(const BatchedRequest& request, std::int32_t first_position,
-                   std::int32_t first_row, ConstTensorView hidden, std::span<PositionLogprobs> out);
+                   std::int32_t first_row, std::span<PositionLogprobs> out);
 };
 
 }  // namespace quire

@@ -10,7 +10,6 @@ void PlanBuilder::Begin() {
   plan_.finished.insert(plan_.finished.end(), finished_since_.begin(), finished_since_.end());
   finished_since_.clear();
   plan_.new_requests.clear();
-  plan_.grammar_bitmask.clear();
   ++plan_.step_id;
   num_rows_ = 0;
   is_building_ = true;

@@ -20,7 +20,7 @@ const StepPlan& Scheduler::Schedule() {
   prefills_.clear();
   if (!is_paused_) FillPlan();
   const StepPlan& plan = builder_.Finish();
-  if (config_.constraint != nullptr) config_.constraint->FillMasks(builder_.finished_plan());
+  if (config_.constraint != nullptr) config_.constraint->PlaceMasks(builder_.finished_plan());
   return plan;
 }
 

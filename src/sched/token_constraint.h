@@ -10,6 +10,8 @@
 
 namespace quire {
 
+inline constexpr int kMaxForeseen = 8;  // tokens at once
+
 // Knows requests that have a grammar, from Add to Remove. A preempted one stays as it is: its
 // tokens do, too. Engine thread only.
 class TokenConstraint {
@@ -31,8 +33,9 @@ class TokenConstraint {
   // Why the constraint itself came to an end, where a request's row has an empty mask or its token
   // was refused; ok: it has not.
   virtual Status FailureOf(RequestId id) const = 0;
-  // Gives each row that samples for a constrained request its mask, one more for each draft.
-  virtual void FillMasks(StepPlan& plan) = 0;
+  // Gives each row that samples for a constrained request its rows of the step's masks, whose words
+  // the engine asks for once the step is under way.
+  virtual void PlaceMasks(StepPlan& plan) = 0;
 };
 
 }  // namespace quire

@@ -127,7 +127,6 @@ void Scheduler::KeepDrafts(const RowResult& result, RequestState& state) {
       num_left - 1, static_cast<std::ptrdiff_t>(result.draft_tokens.size()));
   state.drafts.assign(result.draft_tokens.begin(), result.draft_tokens.begin() + num_kept);
   if (!state.is_constrained() || !state.drafts.empty()) return;
-  constexpr std::int32_t kMaxForeseen = 8;
   config_.constraint->Foresee(state.request.id, std::min(num_left - 1, kMaxForeseen), state.drafts);
 }
 

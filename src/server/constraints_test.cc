@@ -253,8 +253,8 @@ class DeadEnd : public NullExecutor {
   explicit DeadEnd(std::string why)
       : NullExecutor(SmallFacts(300, 2048), [](RequestId, std::int32_t) { return 'a'; }),
         why_(std::move(why)) {}
-  Status Execute(const StepPlan& plan, StepResult& out) override {
-    QUIRE_RETURN_IF_ERROR(NullExecutor::Execute(plan, out));
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override {
+    QUIRE_RETURN_IF_ERROR(NullExecutor::Finish(plan, masks, out));
     for (RowResult& row : out.rows) {
       if (row.tokens.empty() || ++num_tokens_[row.id] < 4) continue;
       row.tokens.clear();

@@ -32,7 +32,8 @@ struct ScheduledRow {
   std::vector<TokenId> draft_tokens;     // proposed ones, at the end of the new tokens
   GroupBlocks new_blocks;  // appended to its block table; lists empty if it is in `new_requests`
   bool samples = false;    // the last new token's logits give the next token
-  std::int32_t grammar_row = -1;  // of the bitmask; -1: unconstrained
+  // The first of its rows in the step's masks, one more for each draft; -1: unconstrained.
+  std::int32_t grammar_row = -1;
 };
 
 struct StepPlan {
@@ -42,10 +43,16 @@ struct StepPlan {
   // Ended or preempted since the last plan: forget them, where they are known, before anything
   // else. A preempted request comes again in `new_requests`, in this plan at the earliest.
   std::vector<RequestId> finished;
-  std::vector<std::uint32_t> grammar_bitmask;  // rows of ceil(vocab / 32) words
-  std::int32_t num_tokens = 0;                 // sum of num_new_tokens
+  std::int32_t num_tokens = 0;  // sum of num_new_tokens
 
   bool empty() const { return rows.empty(); }
+};
+
+// Which tokens the constrained requests of a step may have. Nobody needs them before the step's
+// forward is done, so they come after the plan.
+struct StepMasks {
+  std::uint64_t step_id = 0;
+  std::vector<std::uint32_t> words;  // rows of ceil(vocab / 32), a bit for each token
 };
 
 }  // namespace quire

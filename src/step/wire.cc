@@ -15,7 +15,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "messages are little-endian");
 
-constexpr std::uint32_t kPlanMagic = 0x31505351;    // "QSP1"
+constexpr std::uint32_t kPlanMagic = 0x32505351;    // "QSP2"
+constexpr std::uint32_t kMasksMagic = 0x314D5351;   // "QSM1"
 constexpr std::uint32_t kResultMagic = 0x31525351;  // "QSR1"
 
 template <typename T>
@@ -30,8 +31,11 @@ template <typename Archive, typename T>
 void VisitFields(Archive& archive, T& value) {
   using Plain = std::remove_const_t<T>;
   if constexpr (std::same_as<Plain, StepPlan>) {
-    auto& [step_id, new_requests, rows, finished, grammar_bitmask, num_tokens] = value;
-    archive(step_id, new_requests, rows, finished, grammar_bitmask, num_tokens);
+    auto& [step_id, new_requests, rows, finished, num_tokens] = value;
+    archive(step_id, new_requests, rows, finished, num_tokens);
+  } else if constexpr (std::same_as<Plain, StepMasks>) {
+    auto& [step_id, words] = value;
+    archive(step_id, words);
   } else if constexpr (std::same_as<Plain, NewRequestData>) {
     auto& [id, tokens, num_prompt_tokens, sampling, eos_token_ids, seed, blocks] = value;
     archive(id, tokens, num_prompt_tokens, sampling, eos_token_ids, seed, blocks);
@@ -43,7 +47,7 @@ void VisitFields(Archive& archive, T& value) {
            stop, stop_token_ids, ignore_eos, max_tokens, min_tokens, logprobs, prompt_logprobs,
            logprob_token_ids, detokenize, skip_special, spaces_between, include_stop, logit_bias,
            allowed, bad_words, bad_words_ids, truncate, output_kind, structured_outputs] = value;
-    // The constraint stays above the waist: what it allows crosses as grammar_bitmask.
+    // The constraint stays above the waist: what it allows crosses as StepMasks.
     static_cast<void>(structured_outputs);
     archive(n, temperature, top_p, top_k, min_p, typical_p, presence, frequency, repetition, seed,
             stop, stop_token_ids, ignore_eos, max_tokens, min_tokens, logprobs, prompt_logprobs,
@@ -272,12 +276,20 @@ void EncodePlan(const StepPlan& plan, std::vector<std::uint8_t>& out) {
   Encode(kPlanMagic, plan, out);
 }
 
+void EncodeMasks(const StepMasks& masks, std::vector<std::uint8_t>& out) {
+  Encode(kMasksMagic, masks, out);
+}
+
 void EncodeResult(const StepResult& result, std::vector<std::uint8_t>& out) {
   Encode(kResultMagic, result, out);
 }
 
 Status DecodePlan(std::span<const std::uint8_t> bytes, StepPlan& out) {
   return Decode(kPlanMagic, bytes, out);
+}
+
+Status DecodeMasks(std::span<const std::uint8_t> bytes, StepMasks& out) {
+  return Decode(kMasksMagic, bytes, out);
 }
 
 Status DecodeResult(std::span<const std::uint8_t> bytes, StepResult& out) {

@@ -1,5 +1,5 @@
-// StepPlan and StepResult as bytes and back, for workers in other threads, processes and machines.
-// docs/wire.md gives the layout.
+// StepPlan, StepMasks and StepResult as bytes and back, for workers in other threads, processes and
+// machines. docs/wire.md gives the layout.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@ namespace quire {
 
 // Replaces `out` by the message; its capacity is reused.
 void EncodePlan(const StepPlan& plan, std::vector<std::uint8_t>& out);
+void EncodeMasks(const StepMasks& masks, std::vector<std::uint8_t>& out);
 void EncodeResult(const StepResult& result, std::vector<std::uint8_t>& out);
 
 // Reads one whole message, reusing the lists that `out` has. kDataLoss when the bytes are anything
@@ -22,6 +23,7 @@ void EncodeResult(const StepResult& result, std::vector<std::uint8_t>& out);
 //
 // Numbers are taken as they are: whether an id, a block or a token exists is the reader's to check.
 Status DecodePlan(std::span<const std::uint8_t> bytes, StepPlan& out);
+Status DecodeMasks(std::span<const std::uint8_t> bytes, StepMasks& out);
 Status DecodeResult(std::span<const std::uint8_t> bytes, StepResult& out);
 
 }  // namespace quire

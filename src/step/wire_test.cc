@@ -67,7 +67,6 @@ StepPlan FullPlan() {
   row.grammar_row = 0;
   plan.rows = {row, ScheduledRow()};
   plan.finished = {RequestId(3)};
-  plan.grammar_bitmask = {0xFFFFFFFF, 1};
   plan.num_tokens = 3;
   return plan;
 }
@@ -104,7 +103,6 @@ TEST(StepWire, APlanComesBackAsItWas) {
   EXPECT_TRUE(decoded.rows[0].samples);
   EXPECT_EQ(decoded.rows[1].grammar_row, -1);
   EXPECT_EQ(decoded.finished, plan.finished);
-  EXPECT_EQ(decoded.grammar_bitmask, plan.grammar_bitmask);
 }
 
 TEST(StepWire, AResultComesBackAsItWas) {
@@ -115,6 +113,19 @@ TEST(StepWire, AResultComesBackAsItWas) {
   EXPECT_EQ(decoded.rows[1].error.code(), Code::kResourceExhausted);
   EXPECT_EQ(decoded.rows[1].error.message(), "no room");
   EXPECT_TRUE(decoded.rows[0].error.ok());
+}
+
+TEST(StepWire, MasksComeBackAsTheyWere) {
+  const StepMasks masks = {.step_id = 5, .words = {0xFFFFFFFF, 1, 0}};
+  Bytes bytes;
+  EncodeMasks(masks, bytes);
+  StepMasks decoded = {.words = std::vector<std::uint32_t>(9)};
+  ASSERT_TRUE(DecodeMasks(bytes, decoded).ok());
+  EXPECT_EQ(decoded.step_id, 5U);
+  EXPECT_EQ(decoded.words, masks.words);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(DecodeMasks(std::span(bytes).first(size), decoded).code(), Code::kDataLoss);
+  }
 }
 
 // The example of docs/wire.md.
@@ -129,7 +140,7 @@ TEST(StepWire, HasTheDocumentedBytes) {
   row.samples = true;
   plan.num_tokens = 1;
   const Bytes expected = {
-      'Q', 'S', 'P', '1',                          // kind and version
+      'Q', 'S', 'P', '2',                          // kind and version
       2,   1,   0,   0,   0, 0, 0, 0,              // step_id
       0,   0,   0,   0,                            // no new requests
       1,   0,   0,   0,                            // one row:
@@ -141,7 +152,6 @@ TEST(StepWire, HasTheDocumentedBytes) {
       1,                                           //   samples
       255, 255, 255, 255,                          //   grammar_row
       0,   0,   0,   0,                            // none finished
-      0,   0,   0,   0,                            // no grammar bitmask
       1,   0,   0,   0,                            // num_tokens
   };
   EXPECT_EQ(Encode(plan), expected);

@@ -2,6 +2,7 @@
 // stand beside it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -78,6 +79,21 @@ class GrammarBackend {
   virtual std::size_t num_mask_words() const = 0;
 };
 
-Result<std::shared_ptr<const GrammarBackend>> CreateXgrammarBackend(ConstraintVocabulary vocab);
+// What a matcher may cost before it comes to its failure().
+struct MatcherLimits {
+  // Of one step. A mask that is made for the first time takes some thousand to a million
+  // allocations.
+  std::int64_t max_step_allocations = 5'000'000;
+  std::int64_t max_step_bytes = std::int64_t{256} << 20;
+  // The processor time of all its steps: so much at once, and so much more with each. Only grammars
+  // that are made to be slow come near.
+  std::chrono::nanoseconds most_credit = std::chrono::seconds(1);
+  std::chrono::nanoseconds credit_a_step = std::chrono::milliseconds(10);
+  // Of all masks of one grammar that are made after it was compiled.
+  std::int64_t max_mask_bytes = std::int64_t{256} << 20;
+};
+
+Result<std::shared_ptr<const GrammarBackend>> CreateXgrammarBackend(
+    ConstraintVocabulary vocab, const MatcherLimits& limits = {});
 
 }  // namespace quire

@@ -24,12 +24,12 @@ StructuredOutputParams Of(ConstraintKind kind, std::string text) {
 }
 
 // Ids 0 to 255 are the bytes.
-std::shared_ptr<const GrammarBackend> BytesBackend() {
+std::shared_ptr<const GrammarBackend> BytesBackend(const MatcherLimits& limits = {}) {
   ConstraintVocabulary vocab;
   for (int byte = 0; byte < 256; ++byte) vocab.bytes.emplace_back(1, static_cast<char>(byte));
   vocab.bytes.emplace_back();
   vocab.end_ids = {kEnd};
-  return *CreateXgrammarBackend(vocab);
+  return *CreateXgrammarBackend(vocab, limits);
 }
 
 StructuredOutputParams Slow() {
@@ -40,12 +40,19 @@ StructuredOutputParams Slow() {
 
 TEST(Compile, WhatTakesTooLongIsBrokenOffAndNamesTheFlag) {
   const auto backend = BytesBackend();
-  for (int i = 0; i < 3; ++i) {
-    const auto made =
-        CompileConstraint(*backend, Slow(), {.time = std::chrono::milliseconds(1 + 20 * i)});
-    ASSERT_FALSE(made.ok());
-    EXPECT_EQ(made.status().code(), Code::kInvalidArgument);
-    EXPECT_NE(made.status().message().find("--grammar-compile-timeout"), std::string::npos)
+  const auto made = CompileConstraint(*backend, Slow(), {.time = std::chrono::nanoseconds(1)});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(made.status().message().find("--grammar-compile-timeout"), std::string::npos)
+      << made.status().message();
+}
+
+TEST(Compile, WhereverTheWorkIsBrokenOffOthersAreServed) {
+  const auto backend = BytesBackend();
+  for (const std::int64_t max_bytes : {1 << 16, 1 << 20, 1 << 22, 1 << 23, 1 << 24}) {
+    const auto made = CompileConstraint(*backend, Slow(), {.max_bytes = max_bytes});
+    ASSERT_FALSE(made.ok()) << max_bytes;
+    EXPECT_NE(made.status().message().find("MiB to compile"), std::string::npos)
         << made.status().message();
   }
   const auto made = CompileConstraint(*backend, Of(ConstraintKind::kRegex, "a|b"), {});
@@ -73,27 +80,34 @@ TEST(Compile, OurOwnPartEndsInTimeToo) {
   EXPECT_EQ(budget.spent(), WorkBudget::Bound::kTime);
 }
 
+// Each of its limits alone, reached in the first mask.
 TEST(Compile, AMatcherThatNeedsTooMuchWorkSaysSoAndAllowsNothing) {
-  const auto backend = BytesBackend();
-  // Two hundred rules that lead to each other and may all be empty: every step looks at them all.
-  std::string ebnf = "root ::= r0 root | \"\"\n";
-  for (int i = 0; i < 250; ++i) {
-    ebnf += "r" + std::to_string(i) + " ::= r" + std::to_string((i + 1) % 250) + " r" +
-            std::to_string((i * 7 + 1) % 250) + " | [a-z] | \"\"\n";
+  // Rules that lead to each other and may all be empty, so that every step looks at them all; and
+  // so long a text that masks are made when they are asked for.
+  std::string ebnf = "root ::= r0 root | \"" + std::string(9000, 'x') + "\" | \"\"\n";
+  for (int i = 0; i < 60; ++i) {
+    ebnf += "r" + std::to_string(i) + " ::= r" + std::to_string((i + 1) % 60) + " r" +
+            std::to_string((i * 7 + 1) % 60) + " | [a-z] | \"\"\n";
   }
-  const auto made = CompileConstraint(*backend, Of(ConstraintKind::kGrammar, ebnf), {});
-  if (!made.ok()) return;  // told before it began
-  const auto matcher = made->grammar->NewMatcher();
-  std::vector<std::uint32_t> mask(backend->num_mask_words());
-  for (int i = 0; i < 100'000 && matcher->failure().ok(); ++i) {
-    matcher->Fill(mask);
-    if (matcher->failure().ok()) matcher->Accept('a' + i % 26);
+  const StructuredOutputParams params = Of(ConstraintKind::kGrammar, ebnf);
+  const std::string text = GrammarTextOf(params)->ebnf;
+  for (const MatcherLimits& limits :
+       {MatcherLimits{.max_step_allocations = 1000}, MatcherLimits{.max_step_bytes = 1000},
+        MatcherLimits{.most_credit = std::chrono::nanoseconds(1)},
+        MatcherLimits{.max_mask_bytes = 1}}) {
+    const auto backend = BytesBackend(limits);
+    const auto matcher = (*backend->Compile(text))->NewMatcher();
+    std::vector<std::uint32_t> mask(backend->num_mask_words());
+    for (int i = 0; i < 2; ++i) {
+      matcher->Fill(mask);
+      EXPECT_EQ(matcher->failure().code(), Code::kResourceExhausted);
+      EXPECT_EQ(mask, std::vector<std::uint32_t>(mask.size()));
+    }
+    EXPECT_FALSE(matcher->Accept('a'));
+    EXPECT_FALSE(matcher->is_complete());
   }
-  EXPECT_EQ(matcher->failure().code(), Code::kResourceExhausted);
-  matcher->Fill(mask);
-  EXPECT_EQ(mask, std::vector<std::uint32_t>(mask.size()));
-  EXPECT_FALSE(matcher->Accept('a'));
-  EXPECT_FALSE(matcher->is_complete());
+  EXPECT_FALSE(CompileConstraint(*BytesBackend({.max_step_allocations = 1000}), params, {}).ok())
+      << "told before it begins";
 }
 
 TEST(Compile, LongRepetitionsCountExactly) {
@@ -141,6 +155,12 @@ TEST(Compile, TheShortestTextIsTold) {
                R"({"type":"object","properties":{"a":{"const":12},"b":{}},"required":["a"]})"),
       R"({"a":12})");
   EXPECT_EQ(shortest(ConstraintKind::kJson, R"({"enum":["abc",7,null]})"), "7");
+  // What stands in a value or in a property of that name is no anchor.
+  EXPECT_EQ(
+      shortest(ConstraintKind::kJson, R"({"$ref":"#x","$defs":{"a":{"$anchor":"x","type":"null"},)"
+                                      R"("b":{"enum":[{"$anchor":"x","type":"integer"}]},)"
+                                      R"("c":{"properties":{"$anchor":{"const":5}}}}})"),
+      "null");
 }
 
 }  // namespace

@@ -59,7 +59,9 @@ Result<structured::JsonLayout> LayoutOf(const StructuredOutputParams& params) {
   structured::JsonLayout layout;
   layout.is_free = !params.disable_any_whitespace;
   if (params.whitespace_pattern.empty()) return layout;
-  QUIRE_ASSIGN_OR_RETURN(Regex regex, structured::ParseRegex(params.whitespace_pattern));
+  Result<Regex> parsed = structured::ParseRegex(params.whitespace_pattern);
+  if (!parsed.ok()) return parsed.status().With("whitespace_pattern");
+  Regex regex = *std::move(parsed);
   static const structured::CharSet kBlanks =
       structured::CharSet(U' ') | structured::CharSet(U'\t') | structured::CharSet(U'\n') |
       structured::CharSet(U'\r');
@@ -197,7 +199,15 @@ std::string_view NameOf(ConstraintKind kind) {
 Result<GrammarText> GrammarTextOf(const StructuredOutputParams& params) {
   Result<GrammarText> text = TextOf(params);
   if (text.ok() || text.status().code() == Code::kInternal) return text;
-  return InvalidArgument(text.status().message());  // whatever it is, the client can change it
+  std::string message = text.status().message();
+  // What goes beyond a bound of ours is no mistake of the client's either.
+  const bool is_bound = text.status().code() == Code::kResourceExhausted;
+  if (is_bound && message.find("unsupported") == std::string::npos) {
+    const std::string name = StrCat(NameOf(params.kind), ": ");
+    if (message.starts_with(name)) message.erase(0, name.size());
+    message = StrCat(name, "unsupported: ", message);
+  }
+  return InvalidArgument(message);  // whatever it is, the client can change it
 }
 
 Result<std::string> GrammarOf(const StructuredOutputParams& params) {

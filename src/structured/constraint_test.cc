@@ -29,7 +29,17 @@ TEST(Constraint, ASchemaThatCannotBeEnforcedIsRefusedWithPointerAndKeyword) {
       {R"({"properties":{"a":{"minimum":"1"}}})", "#/properties/a", "minimum"},
       {R"({"properties":{"a":{"$ref":"#/$defs/Missing"}}})", "#/properties/a/$ref", "Missing"},
       {R"({"properties":{"a":{"$ref":"https://example.com/x"}}})", "#/properties/a/$ref",
-       "example"},
+       "unsupported"},
+      {R"({"properties":{"a":{"type":"string","maxLength":99999}}})", "#/properties/a",
+       "unsupported: minLength and maxLength"},
+      {R"({"properties":{"a":{"type":"string","minLength":5000,"pattern":"^a"}}})",
+       "#/properties/a", "unsupported: pattern"},
+      {R"({"properties":{"a":{"type":"array","items":{"type":"number","multipleOf":0.9999991}}}})",
+       "#/properties/a/items", "unsupported: multipleOf"},
+      {R"({"$ref":"#x","items":{"$anchor":"x"},"not":{"$anchor":"x"}})", "#/$ref", "nowhere"},
+      {R"({"$ref":"#x","enum":[{"$anchor":"x"}]})", "#/$ref", "nowhere"},
+      {R"({"$ref":"#x","items":{"$id":"y","items":{"$anchor":"x"}}})", "#/$ref", "nowhere"},
+      {R"({"$ref":"#/items/items","items":{"$id":"y","items":{}}})", "#/$ref", "nowhere"},
       {R"({"properties":{"a":{"$ref":"/$defs/Color"}}})", "#/properties/a/$ref", "Color"},
       {R"({"items":{"unevaluatedProperties":false}})", "#/items", "unevaluatedProperties"},
       {R"({"type":"array","items":{"type":"string"},"uniqueItems":true})", "#", "uniqueItems"},
@@ -76,7 +86,13 @@ TEST(Constraint, HostileOnesAreRefusedOrCompileInBoundedTime) {
   }
   EXPECT_EQ(RefusalOf(ConstraintKind::kJson, wide + "]}").code(), Code::kInvalidArgument);
   EXPECT_FALSE(RefusalOf(ConstraintKind::kGrammar, "root ::= " + std::string(10'000, '(')).ok());
-  EXPECT_FALSE(RefusalOf(ConstraintKind::kGrammar, "root ::= (((\"a\"{9999}){9999}){9999})").ok());
+  const Status product =
+      RefusalOf(ConstraintKind::kGrammar, "root ::= (((\"a\"{9999}){9999}){9999})");
+  EXPECT_TRUE(product.message().starts_with("grammar: unsupported: ")) << product.message();
+  std::string values = R"({"enum":["v")";
+  for (int i = 0; i < 200'000; ++i) values += R"(,"v)" + std::to_string(i) + '"';
+  const Status large = RefusalOf(ConstraintKind::kJson, values + "]}");
+  EXPECT_TRUE(large.message().starts_with("json schema: #: unsupported: ")) << large.message();
   EXPECT_FALSE(RefusalOf(ConstraintKind::kGrammar, "root ::= a\na ::= b\nb ::= a").ok());
   EXPECT_FALSE(RefusalOf(ConstraintKind::kRegex, std::string(10'000, '(')).ok());
   StructuredOutputParams many = Of(ConstraintKind::kChoice, "");
@@ -98,6 +114,8 @@ TEST(Constraint, WhitespaceThatIsNotJsonsIsRefused) {
   StructuredOutputParams params = Of(ConstraintKind::kJson, "true");
   params.whitespace_pattern = "x*";
   EXPECT_FALSE(GrammarOf(params).ok());
+  params.whitespace_pattern = "(";
+  EXPECT_NE(GrammarOf(params).status().message().find("whitespace_pattern"), std::string::npos);
   params.whitespace_pattern = "[ \\n]?";
   EXPECT_TRUE(GrammarOf(params).ok());
 }

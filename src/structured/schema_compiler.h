@@ -31,6 +31,7 @@ class SchemaCompiler {
   Grammar::Rule RuleOf(const Conjunction& conjunction);
   Node ValueOf(const Conjunction& conjunction);
   Result<Node> Body(const Conjunction& conjunction);
+  Status Located(const Status& status, const Conjunction& conjunction) const;
   Result<Node> OfShape(const Shape& shape);
   Result<Node> OfValues(const Shape& shape);
   Result<std::vector<const Json*>> PossibleValues(const Shape& shape) const;

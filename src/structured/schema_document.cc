@@ -1,6 +1,7 @@
 #include "structured/schema_document.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -65,10 +66,17 @@ const Json* Step(const Json& at, const std::string& token) {
   return index && *index < at.array().size() ? &at.array()[*index] : nullptr;
 }
 
+bool HasIdentity(const Json& schema) {
+  const Json* id = schema.is_object() ? schema.Find("$id") : nullptr;
+  return id != nullptr && id->is_string();
+}
+
+// Null where it leads nowhere, or through a schema with an identity of its own: what that one's
+// references mean would not be known.
 const Json* FindByPointer(const Json& root, std::string_view pointer) {
   const Json* at = &root;
   while (!pointer.empty()) {
-    if (pointer[0] != '/') return nullptr;
+    if (pointer[0] != '/' || (at != &root && HasIdentity(*at))) return nullptr;
     pointer.remove_prefix(1);
     const std::size_t end = std::min(pointer.find('/'), pointer.size());
     const std::optional<std::string> token = Unescaped(pointer.substr(0, end));
@@ -93,6 +101,49 @@ bool Walk(const Json& at, const std::string& pointer, Visitor& visit) {
     }
   }
   return false;
+}
+
+// Whether the values of this keyword's object are schemas; or it is a schema, or a list of them.
+bool HoldsNamedSchemas(std::string_view keyword) {
+  return keyword == "properties" || keyword == "patternProperties" || keyword == "$defs" ||
+         keyword == "definitions" || keyword == "dependentSchemas" || keyword == "dependencies";
+}
+bool HoldsSchemas(std::string_view keyword) {
+  static constexpr std::string_view kKeywords[] = {"allOf",        "anyOf",
+                                                   "oneOf",        "not",
+                                                   "if",           "then",
+                                                   "else",         "items",
+                                                   "prefixItems",  "additionalItems",
+                                                   "contains",     "additionalProperties",
+                                                   "propertyNames"};
+  return std::ranges::find(kKeywords, keyword) != std::end(kKeywords);
+}
+
+// Schemas by $id, and by # and their $anchor: of those places alone that hold schemas, and not of
+// what stands inside one with an identity of its own. Null where several have one name.
+using SchemaNames = std::map<std::string, const Json*>;
+
+void AddName(const std::string& name, const Json& schema, SchemaNames& names) {
+  const auto [place, is_new] = names.try_emplace(name, &schema);
+  if (!is_new) place->second = nullptr;
+}
+
+void CollectNames(const Json& schema, bool is_root, SchemaNames& names) {
+  if (schema.is_array()) {
+    for (const Json& item : schema.array()) CollectNames(item, false, names);
+  }
+  if (!schema.is_object()) return;
+  if (HasIdentity(schema)) {
+    AddName(schema.Find("$id")->string(), schema, names);
+    if (!is_root) return;
+  }
+  const Json* anchor = schema.Find("$anchor");
+  if (anchor != nullptr && anchor->is_string()) AddName("#" + anchor->string(), schema, names);
+  for (const auto& [keyword, member] : schema.object()) {
+    if (HoldsSchemas(keyword)) CollectNames(member, false, names);
+    if (!HoldsNamedSchemas(keyword) || !member.is_object()) continue;
+    for (const auto& [name, inner] : member.object()) CollectNames(inner, false, names);
+  }
 }
 
 }  // namespace
@@ -120,14 +171,11 @@ Result<SchemaDocument> SchemaDocument::Parse(std::string_view text) {
         return true;
       }
     }
-    const Json* id = part.Find("$id");
-    if (id != nullptr && id->is_string()) document.named_[id->string()] = &part;
-    const Json* anchor = part.Find("$anchor");
-    if (anchor != nullptr && anchor->is_string()) document.named_["#" + anchor->string()] = &part;
     return false;
   };
   Walk(document.root(), "#", visit);
   QUIRE_RETURN_IF_ERROR(status);
+  CollectNames(document.root(), /*is_root=*/true, document.named_);
   return document;
 }
 
@@ -148,10 +196,16 @@ Result<const Json*> SchemaDocument::Resolve(const Json& at, const std::string& r
     found = named == named_.end() ? nullptr : named->second;
   }
   if (found != nullptr && (found->is_object() || found->is_bool())) return found;
-  return SchemaError(
-      Code::kInvalidArgument, PointerOf(at) + "/$ref",
-      StrCat("the reference ", Printable(reference),
-             found == nullptr ? " leads nowhere in this schema" : " does not lead to a schema"));
+  const std::string pointer = PointerOf(at) + "/$ref";
+  const std::string message = StrCat("the reference ", Printable(reference));
+  if (found != nullptr) {
+    return SchemaError(Code::kInvalidArgument, pointer, message + " does not lead to a schema");
+  }
+  if (start == nullptr) {
+    return SchemaError(Code::kUnimplemented, pointer,
+                       StrCat("unsupported: ", message, " leads out of this schema"));
+  }
+  return SchemaError(Code::kInvalidArgument, pointer, message + " leads nowhere in this schema");
 }
 
 std::string SchemaDocument::PointerOf(const Json& part) const {

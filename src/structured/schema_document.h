@@ -19,8 +19,8 @@ class SchemaDocument {
 
   const Json& root() const { return nodes_.front(); }
 
-  // Where a $ref of this document leads. kInvalidArgument names the reference: it is not resolved,
-  // and nothing is fetched.
+  // Where a $ref of this document leads. kInvalidArgument names a reference that leads nowhere,
+  // kUnimplemented one that leads to another document: nothing is fetched.
   Result<const Json*> Resolve(const Json& at, const std::string& reference) const;
 
   // The JSON pointer of a part, as "#/properties/a"; of a part that was made, that of what it was
@@ -42,7 +42,7 @@ class SchemaDocument {
   std::deque<Json> nodes_;  // the root, then made ones
   std::map<const Json*, const Json*> origins_;
   std::deque<const Json*> same_;
-  std::map<std::string, const Json*> named_;  // by $id and by #$anchor
+  std::map<std::string, const Json*> named_;  // by $id and #$anchor; null: several
 };
 
 // "#/a/b: message", as errors of schemas read.

@@ -49,16 +49,30 @@ Grammar::Node SchemaCompiler::ValueOf(const Conjunction& conjunction) {
   return plain.empty() ? json_.AnyValue() : json_.grammar().Ref(RuleOf(plain));
 }
 
+// What goes beyond a bound is no mistake in the schema; it is told where, as other refusals are.
+Status SchemaCompiler::Located(const Status& status, const Conjunction& conjunction) const {
+  constexpr std::string_view kPrefix = "json schema: ";
+  std::string_view message = status.message();
+  if (message.starts_with(kPrefix)) message.remove_prefix(kPrefix.size());
+  if (message.starts_with('#')) return status;
+  const bool says_so = message.find("unsupported") != std::string_view::npos ||
+                       status.code() == Code::kInvalidArgument;
+  return SchemaError(status.code(), document_.PointerOf(*conjunction.front()),
+                     StrCat(says_so ? "" : "unsupported: ", message));
+}
+
 Result<Grammar::Rule> SchemaCompiler::Compile() {
   const Grammar::Rule root = RuleOf({&document_.root()});
   while (!pending_.empty()) {
     const auto [conjunction, rule] = std::move(pending_.back());
     pending_.pop_back();
     QUIRE_RETURN_IF_ERROR(WorkBudget::Check());
-    QUIRE_ASSIGN_OR_RETURN(const Node body, Body(conjunction));
-    json_.grammar().SetBody(rule, body);
+    const Result<Node> body = Body(conjunction);
+    if (!body.ok()) return Located(body.status(), conjunction);
+    json_.grammar().SetBody(rule, *body);
     if (json_.grammar().size() > kMaxNodes || rules_.size() > kMaxRules) {
-      return ResourceExhausted("json schema: the grammar that it makes is too large");
+      return Located(ResourceExhausted("the grammar that it makes is too large"),
+                     {&document_.root()});
     }
   }
   return root;

@@ -32,21 +32,15 @@ std::string MessageOf(const std::exception& error) {
 constexpr std::size_t kSmallBytes = 8000;  // of EBNF
 constexpr std::int64_t kSharedMaskBytes = std::int64_t{64} << 20;
 
-// Of one step of a matcher: a mask that is made for the first time takes some thousand to a million
-// allocations.
-constexpr std::int64_t kMaxStepAllocations = 5'000'000;
-// The processor time that all steps of a matcher may take: so much at once, and so much more with
-// each. Only grammars that are made to be slow come near.
-constexpr std::chrono::nanoseconds kMostCredit = std::chrono::seconds(1);
-constexpr std::chrono::nanoseconds kCreditAStep = std::chrono::milliseconds(10);
-constexpr std::int64_t kMaxStepBytes = std::int64_t{256} << 20;
-constexpr std::int64_t kMaxMaskBytes = std::int64_t{256} << 20;  // made later, for one grammar
-
 class XgrammarMatcher : public Matcher {
  public:
-  XgrammarMatcher(const xgrammar::CompiledGrammar& compiled,
+  XgrammarMatcher(const xgrammar::CompiledGrammar& compiled, const MatcherLimits& limits,
                   std::shared_ptr<std::atomic<std::int64_t>> mask_bytes)
-      : compiled_(compiled), matcher_(compiled), mask_bytes_(std::move(mask_bytes)) {}
+      : compiled_(compiled),
+        limits_(limits),
+        matcher_(compiled),
+        mask_bytes_(std::move(mask_bytes)),
+        credit_(limits.most_credit) {}
 
   void Fill(std::span<std::uint32_t> mask) override {
     QUIRE_CHECK(!matcher_.IsTerminated()) << "a mask was asked for after the end";
@@ -59,7 +53,7 @@ class XgrammarMatcher : public Matcher {
     tensor.shape = shape;
     const std::int64_t num_bytes = Step([&] { matcher_.FillNextTokenBitmask(&tensor); });
     *mask_bytes_ += num_bytes;
-    if (*mask_bytes_ > kMaxMaskBytes && failure_.ok()) CheckMaskBytes();
+    if (*mask_bytes_ > limits_.max_mask_bytes && failure_.ok()) CheckMaskBytes();
     if (!failure_.ok()) std::ranges::fill(mask, 0);
   }
 
@@ -91,8 +85,9 @@ class XgrammarMatcher : public Matcher {
   template <typename Work>
   std::int64_t Step(Work&& work) {
     if (!failure_.ok()) return 0;
-    WorkBudget budget(
-        {.max_time = credit_, .max_allocations = kMaxStepAllocations, .max_bytes = kMaxStepBytes});
+    WorkBudget budget({.max_time = credit_,
+                       .max_allocations = limits_.max_step_allocations,
+                       .max_bytes = limits_.max_step_bytes});
     try {
       work();
     } catch (const WorkBudgetSpent&) {
@@ -101,7 +96,7 @@ class XgrammarMatcher : public Matcher {
     } catch (const std::exception& error) {
       failure_ = Internal(StrCat("structured_outputs: ", MessageOf(error)));
     }
-    credit_ = std::min(kMostCredit, credit_ - budget.time_used() + kCreditAStep);
+    credit_ = std::min(limits_.most_credit, credit_ - budget.time_used() + limits_.credit_a_step);
     return budget.num_bytes();
   }
 
@@ -109,29 +104,32 @@ class XgrammarMatcher : public Matcher {
   void CheckMaskBytes() {
     const auto num_bytes = static_cast<std::int64_t>(compiled_.MemorySizeBytes());
     *mask_bytes_ = num_bytes;
-    if (num_bytes <= kMaxMaskBytes) return;
+    if (num_bytes <= limits_.max_mask_bytes) return;
     failure_ =
         ResourceExhausted(StrCat("structured_outputs: the masks of the grammar take more than ",
-                                 kMaxMaskBytes >> 20, " MiB"));
+                                 limits_.max_mask_bytes >> 20, " MiB"));
   }
 
   const xgrammar::CompiledGrammar compiled_;
+  const MatcherLimits limits_;
   xgrammar::GrammarMatcher matcher_;
   std::shared_ptr<std::atomic<std::int64_t>> mask_bytes_;  // of all matchers of the grammar
-  std::chrono::nanoseconds credit_ = kMostCredit;
+  std::chrono::nanoseconds credit_;
   Status failure_;
 };
 
 class XgrammarGrammar : public CompiledGrammar {
  public:
-  explicit XgrammarGrammar(xgrammar::CompiledGrammar compiled) : compiled_(std::move(compiled)) {}
+  XgrammarGrammar(xgrammar::CompiledGrammar compiled, const MatcherLimits& limits)
+      : compiled_(std::move(compiled)), limits_(limits) {}
   std::unique_ptr<Matcher> NewMatcher() const override {
-    return std::make_unique<XgrammarMatcher>(compiled_, mask_bytes_);
+    return std::make_unique<XgrammarMatcher>(compiled_, limits_, mask_bytes_);
   }
   std::size_t num_bytes() const override { return compiled_.MemorySizeBytes(); }
 
  private:
   xgrammar::CompiledGrammar compiled_;
+  const MatcherLimits limits_;
   const std::shared_ptr<std::atomic<std::int64_t>> mask_bytes_ =
       std::make_shared<std::atomic<std::int64_t>>(0);
 };
@@ -148,8 +146,9 @@ xgrammar::GrammarCompiler LazyCompiler(const xgrammar::TokenizerInfo& info) {
 
 class XgrammarBackend : public GrammarBackend {
  public:
-  explicit XgrammarBackend(const xgrammar::TokenizerInfo& info)
-      : num_words_(static_cast<std::size_t>(xgrammar::GetBitmaskSize(info.GetVocabSize()))),
+  XgrammarBackend(const xgrammar::TokenizerInfo& info, const MatcherLimits& limits)
+      : limits_(limits),
+        num_words_(static_cast<std::size_t>(xgrammar::GetBitmaskSize(info.GetVocabSize()))),
         info_(info),
         lazy_(LazyCompiler(info)),
         eager_(EagerCompiler(info)) {}
@@ -159,7 +158,7 @@ class XgrammarBackend : public GrammarBackend {
     try {
       xgrammar::GrammarCompiler compiler = is_small ? eager() : lazy_;
       return std::shared_ptr<const CompiledGrammar>(
-          std::make_shared<XgrammarGrammar>(compiler.CompileGrammar(ebnf)));
+          std::make_shared<XgrammarGrammar>(compiler.CompileGrammar(ebnf), limits_));
     } catch (const WorkBudgetSpent& error) {
       if (is_small) ForgetShared();
       return ResourceExhausted(StrCat("grammar: ", error.what()));
@@ -181,6 +180,7 @@ class XgrammarBackend : public GrammarBackend {
     eager_ = fresh;
   }
 
+  const MatcherLimits limits_;
   const std::size_t num_words_;
   const xgrammar::TokenizerInfo info_;
   const xgrammar::GrammarCompiler lazy_;  // copies share what they point to
@@ -190,11 +190,12 @@ class XgrammarBackend : public GrammarBackend {
 
 }  // namespace
 
-Result<std::shared_ptr<const GrammarBackend>> CreateXgrammarBackend(ConstraintVocabulary vocab) {
+Result<std::shared_ptr<const GrammarBackend>> CreateXgrammarBackend(ConstraintVocabulary vocab,
+                                                                    const MatcherLimits& limits) {
   try {
     const xgrammar::TokenizerInfo info(vocab.bytes, xgrammar::VocabType::RAW, std::nullopt,
                                        vocab.end_ids, /*add_prefix_space=*/false);
-    return std::shared_ptr<const GrammarBackend>(std::make_shared<XgrammarBackend>(info));
+    return std::shared_ptr<const GrammarBackend>(std::make_shared<XgrammarBackend>(info, limits));
   } catch (const std::exception& error) {
     return Internal(StrCat("structured output: ", MessageOf(error)));
   }

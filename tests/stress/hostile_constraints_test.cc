@@ -35,12 +35,13 @@ class MaskedExecutor : public Executor {
 
   const ModelFacts& facts() const override { return inner_.facts(); }
   Status InitKvCache(const KvCachePlan& plan) override { return inner_.InitKvCache(plan); }
-  Status Execute(const StepPlan& plan, StepResult& out) override {
-    plan_ = &plan;
+  Status Begin(const StepPlan& plan) override { return inner_.Begin(plan); }
+  Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override {
+    masks_ = &masks;
     places_.clear();
     for (const NewRequestData& request : plan.new_requests) seeds_[request.id] = request.seed;
     for (const ScheduledRow& row : plan.rows) places_[row.id] = row.grammar_row;
-    const Status status = inner_.Execute(plan, out);
+    const Status status = inner_.Finish(plan, masks, out);
     for (RowResult& row : out.rows) {
       if (empty_.erase(row.id) > 0) row.error = Internal("no token is allowed");
     }
@@ -57,7 +58,7 @@ class MaskedExecutor : public Executor {
     std::int32_t& place = places_[id];  // goes on with each draft
     if (place < 0) return static_cast<TokenId>(words[0] % kVocab);
     const std::uint32_t* mask =
-        plan_->grammar_bitmask.data() + static_cast<std::size_t>(place++) * (kVocab / 32);
+        masks_->words.data() + static_cast<std::size_t>(place++) * (kVocab / 32);
     std::vector<TokenId> allowed;
     for (TokenId token = 0; token < kVocab; ++token) {
       if ((mask[token / 32] >> (token % 32) & 1) != 0) allowed.push_back(token);
@@ -67,7 +68,7 @@ class MaskedExecutor : public Executor {
     return 0;
   }
 
-  const StepPlan* plan_ = nullptr;
+  const StepMasks* masks_ = nullptr;
   std::unordered_map<RequestId, std::uint64_t> seeds_;
   std::unordered_map<RequestId, std::int32_t> places_;
   std::set<RequestId> empty_;

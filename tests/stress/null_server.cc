@@ -1,7 +1,6 @@
 #include "tests/stress/null_server.h"
 
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "engine/testing.h"
@@ -14,26 +13,6 @@ namespace {
 constexpr int kVocab = 300;
 constexpr int kMaxPositions = 8192;
 
-// Each step takes its time, as a model's would.
-class PacedExecutor : public Executor {
- public:
-  explicit PacedExecutor(int step_us)
-      : null_(NullExecutor::SmallFacts(kVocab, kMaxPositions),
-              [](RequestId, std::int32_t idx) { return NullToken(idx); }),
-        step_(step_us) {}
-
-  const ModelFacts& facts() const override { return null_.facts(); }
-  Status InitKvCache(const KvCachePlan& plan) override { return null_.InitKvCache(plan); }
-  Status Execute(const StepPlan& plan, StepResult& out) override {
-    if (step_.count() > 0) std::this_thread::sleep_for(step_);
-    return null_.Execute(plan, out);
-  }
-
- private:
-  NullExecutor null_;
-  const std::chrono::microseconds step_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<NullServer>> NullServer::Start(const NullServerOptions& options) {
@@ -44,13 +23,16 @@ Result<std::unique_ptr<NullServer>> NullServer::Start(const NullServerOptions& o
   config.scheduler.max_num_seqs = options.max_num_seqs;
   config.scheduler.max_num_batched_tokens = 8192;
   std::unique_ptr<NullServer> null(new NullServer);
-  QUIRE_ASSIGN_OR_RETURN(
-      auto engine, AsyncEngine::CreateOver(
-                       config, {},
-                       [step_us = options.step_us]() -> Result<std::unique_ptr<Executor>> {
-                         return std::unique_ptr<Executor>(std::make_unique<PacedExecutor>(step_us));
-                       },
-                       MakeTestTokenizer()));
+  QUIRE_ASSIGN_OR_RETURN(auto engine,
+                         AsyncEngine::CreateOver(
+                             config, {},
+                             [step_us = options.step_us]() -> Result<std::unique_ptr<Executor>> {
+                               return std::unique_ptr<Executor>(std::make_unique<NullExecutor>(
+                                   NullExecutor::SmallFacts(kVocab, kMaxPositions),
+                                   [](RequestId, std::int32_t idx) { return NullToken(idx); },
+                                   std::chrono::microseconds(step_us)));
+                             },
+                             MakeTestTokenizer()));
   null->engine_ = std::move(engine);
   const auto source = [raw = null.get()] { return raw->engine_; };
   QUIRE_ASSIGN_OR_RETURN(
