@@ -17,11 +17,13 @@ Result<bool> HasFile(const std::string& path) {
     return InvalidArgument(StrCat(Printable(path, 4096), ": ", what));
   };
   if (status.type() == fs::file_type::directory) return wrong("is a folder, not a file");
-  const bool is_link = fs::symlink_status(path, error).type() == fs::file_type::symlink;
+  if (status.type() == fs::file_type::none) {
+    return wrong(StrCat("cannot be examined: ", error.message()));
+  }
   if (status.type() == fs::file_type::not_found) {
+    const bool is_link = fs::is_symlink(fs::symlink_status(path, error));
     return is_link ? Result<bool>(wrong("is a link to a file that is not there")) : false;
   }
-  if (status.type() == fs::file_type::none) return wrong("cannot be examined");
   return wrong("is a pipe or a device, not a file");
 }
 
