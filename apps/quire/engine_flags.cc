@@ -52,6 +52,8 @@ void AddEngineFlags(FlagSet& flags, EngineConfig& config, std::span<const std::s
   const Json defaults = ToJson(config);
   for (OptionDescription& option : DescribeEngineOptions()) {
     if (!only.empty() && std::find(only.begin(), only.end(), option.name) == only.end()) continue;
+    // What the command already has under the name is what a person means by it: --seed of a prompt.
+    if (flags.has(option.name)) continue;
     option.default_text = DefaultText(defaults.Find(option.name));
     flags.Group(option.group);
     flags.AddFlag(option.name,

@@ -79,6 +79,7 @@ class FlagSet {
   // Arguments that are no flags, in their order; "-" is one.
   const std::vector<std::string>& positionals() const { return positionals_; }
   bool is_set(std::string_view name) const;
+  bool has(std::string_view name) const { return Find(name) != nullptr; }
 
   // Sets flags that the command line did not, from the members of an object that go by their
   // names: a list sets a flag once for each item, null leaves it. After Parse(). Messages begin

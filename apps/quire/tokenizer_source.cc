@@ -25,6 +25,12 @@ std::string TemplateNames(const Tokenizer& tokenizer) {
   return Join(names, ", ");
 }
 
+Result<ChatTemplate> ParseModels(const std::string& source) {
+  Result<ChatTemplate> parsed = ChatTemplate::Parse(source);
+  if (!parsed.ok()) return parsed.status().With("the model's chat template");
+  return parsed;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Tokenizer>> TokenizerOf(const std::string& model) {
@@ -37,7 +43,7 @@ Result<std::shared_ptr<const Tokenizer>> TokenizerOf(const std::string& model) {
 Result<ChatTemplate> ChooseChatTemplate(const std::string& wish, const Tokenizer& tokenizer) {
   if (wish.empty()) {
     const std::string* source = tokenizer.FindChatTemplate();
-    if (source != nullptr) return ChatTemplate::Parse(*source);
+    if (source != nullptr) return ParseModels(*source);
     if (tokenizer.chat_templates().empty()) {
       return InvalidArgument(
           "the model has no chat template; give one with --chat-template FILE, or use quire "
@@ -47,7 +53,7 @@ Result<ChatTemplate> ChooseChatTemplate(const std::string& wish, const Tokenizer
                                   TemplateNames(tokenizer), " with --chat-template"));
   }
   if (const std::string* named = tokenizer.FindChatTemplate(wish)) {
-    return ChatTemplate::Parse(*named);
+    return ParseModels(*named);
   }
   if (LooksLikeTemplate(wish)) return ChatTemplate::Parse(wish);
   Result<std::string> source = ReadInput(wish, kMaxTemplateBytes);

@@ -1,5 +1,7 @@
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <random>
 #include <string>
@@ -7,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file_kind.h"
 #include "base/half.h"
 #include "base/id.h"
 #include "base/log_format.h"
@@ -141,6 +144,31 @@ TEST(Philox, GivesThePublishedAnswers) {
   EXPECT_EQ(Philox({0, 0, 0, 0}, {0, 0}), zero);
   const std::array<std::uint32_t, 4> pi = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
   EXPECT_EQ(Philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}), pi);
+}
+
+TEST(HasFile, TellsAFileFromNothingAndFromWhatIsNoFile) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "quire_has_file";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const auto message = [&](const char* name) {
+    return HasFile((folder / name).string()).status().message();
+  };
+  std::ofstream(folder / "file") << "x";
+  fs::create_symlink("file", folder / "link");
+  fs::create_symlink("absent", folder / "dangling");
+  fs::create_symlink("loop", folder / "loop");
+  fs::create_directory(folder / "folder");
+  EXPECT_TRUE(*HasFile((folder / "file").string()));
+  EXPECT_TRUE(*HasFile((folder / "link").string()));
+  EXPECT_FALSE(*HasFile((folder / "absent").string()));
+  EXPECT_FALSE(*HasFile((folder / "absent" / "absent").string()));
+  EXPECT_NE(message("dangling").find("dangling: is a link to a file that"), std::string::npos);
+  EXPECT_NE(message("folder").find("folder: is a folder"), std::string::npos);
+  EXPECT_NE(message("loop").find("loop: cannot be examined: "), std::string::npos);
+  EXPECT_EQ(HasFile("/dev/null").status().message(),
+            "/dev/null: is a pipe or a device, not a file");
+  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ Status CheckModel(const ModelOptions& options) {
   QUIRE_RETURN_IF_ERROR(
       CheckAtLeast("packed-cache-bytes", options.packed_cache_bytes, std::int64_t{0}));
   QUIRE_RETURN_IF_ERROR(CheckAtLeast("max-logprobs", options.max_logprobs, -1));
-  const auto overrides = ParseGenerationConfig(options.override_generation_config);
-  return overrides.status().With("override-generation-config");
+  return CheckGenerationOverrides(options.override_generation_config)
+      .With("override-generation-config");
 }
 
 Status CheckCache(const CacheOptions& options) {

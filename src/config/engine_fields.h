@@ -20,8 +20,8 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("dtype", o.dtype,
         "Type that the model computes with; float32 implies compute-dtype float32");
   visit("compute-dtype", o.compute_dtype,
-        "auto: matrix products over quantized weights may round activations to int8 where that is "
-        "faster; float32: never");
+        "auto: matrix products may round activations, to int8 over quantized weights and to "
+        "bfloat16 over such ones, where that is faster; float32: never");
   visit("max-model-len", o.max_model_len,
         "Most tokens of prompt and output together: a count such as 4096, 4k (4000) or 4K (4096), "
         "or auto for as many as the KV cache has room for; empty: the model's own");

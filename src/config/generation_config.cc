@@ -1,10 +1,12 @@
 #include "config/generation_config.h"
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <sstream>
 #include <utility>
 
+#include "base/file_kind.h"
 #include "base/strings.h"
 #include "config/field_value.h"
 
@@ -43,17 +45,23 @@ Status ReadEos(const Json& object, std::vector<TokenId>& ids) {
   if (member == nullptr || member->is_null()) return {};
   const Json list = member->is_array() ? *member : Json(JsonArray{*member});
   QUIRE_RETURN_IF_ERROR(FieldFromJson(list, ids).With("eos_token_id"));
+  // Some files write -1 for none.
+  ids.erase(std::remove(ids.begin(), ids.end(), TokenId{-1}), ids.end());
   for (const TokenId id : ids) {
     if (id < 0) return InvalidArgument(StrCat("eos_token_id: must be at least 0, got ", id));
   }
   return {};
 }
 
+std::string PathIn(const std::string& folder) { return StrCat(folder, "/", kFileName); }
+
 // The object in `folder`'s file; null where there is no such file.
 Result<Json> ReadFile(const std::string& folder) {
-  const std::string path = StrCat(folder, "/", kFileName);
+  const std::string path = PathIn(folder);
+  QUIRE_ASSIGN_OR_RETURN(const bool is_there, HasFile(path));
+  if (!is_there) return Json();
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Json();
+  if (!file) return DataLoss(StrCat(path, ": cannot be read"));
   std::string text(static_cast<std::size_t>(kMaxFileBytes) + 1, '\0');
   file.read(text.data(), kMaxFileBytes + 1);
   if (file.bad()) return DataLoss(StrCat(path, ": cannot be read"));
@@ -107,14 +115,32 @@ Result<GenerationConfig> ParseGenerationConfig(const Json& value) {
   return config;
 }
 
+Status CheckGenerationOverrides(const Json& overrides) {
+  QUIRE_RETURN_IF_ERROR(ParseGenerationConfig(overrides).status());
+  if (!overrides.is_object()) return {};
+  std::vector<std::string> known = {"eos_token_id", "max_new_tokens"};
+  const GenerationConfig none;
+  VisitDefaults(none, [&](std::string_view name, const auto&, auto) { known.emplace_back(name); });
+  for (const auto& [name, value] : overrides.object()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::optional<std::string> nearest = NearestName(name, known);
+    if (nearest) {
+      return InvalidArgument(
+          StrCat(Printable(name), ": there is no such field; did you mean ", *nearest, "?"));
+    }
+  }
+  return {};
+}
+
 Result<GenerationConfig> LoadGenerationConfig(const ModelOptions& options,
                                               const std::string& model_folder) {
   const bool is_named = options.generation_config != "auto" && options.generation_config != "vllm";
+  const std::string& folder = is_named ? options.generation_config : model_folder;
   Json file;
   if (is_named) {
-    QUIRE_ASSIGN_OR_RETURN(file, ReadNamedFolder(options.generation_config));
-  } else if (!model_folder.empty()) {
-    QUIRE_ASSIGN_OR_RETURN(file, ReadFile(model_folder));
+    QUIRE_ASSIGN_OR_RETURN(file, ReadNamedFolder(folder));
+  } else if (!folder.empty()) {
+    QUIRE_ASSIGN_OR_RETURN(file, ReadFile(folder));
   }
   if (options.generation_config == "vllm" && file.is_object()) {
     const Json* const eos = file.Find("eos_token_id");
@@ -125,9 +151,10 @@ Result<GenerationConfig> LoadGenerationConfig(const ModelOptions& options,
                                         : JsonObject()) {
     file[name] = member;
   }
+  // The overrides are checked before, so what is wrong stands in the file, if there is one.
   auto config = ParseGenerationConfig(file);
-  if (!config.ok()) return config.status().With("generation config");
-  return config;
+  if (config.ok()) return config;
+  return config.status().With(folder.empty() ? "generation config" : PathIn(folder));
 }
 
 }  // namespace quire

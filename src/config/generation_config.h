@@ -36,6 +36,10 @@ struct GenerationConfig {
 // defaults that no request could set.
 Result<GenerationConfig> ParseGenerationConfig(const Json& value);
 
+// For the members of override-generation-config: as ParseGenerationConfig, and no name may be a
+// slip of one that is known. Further names of Hugging Face's are passed over.
+Status CheckGenerationOverrides(const Json& overrides);
+
 // As generation-config and override-generation-config ask for it: `model_folder` holds the model's
 // own file, or is empty where the model has no folder. With `vllm` the end-of-sequence tokens are
 // still the model's. kNotFound where a folder is named and has no such file.

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 namespace quire {
 namespace {
@@ -39,6 +40,22 @@ TEST(GenerationConfig, OneEosTokenIsAListOfOne) {
   EXPECT_TRUE(Parse("{}")->eos_token_ids.empty());
 }
 
+TEST(GenerationConfig, MinusOneIsNoEosToken) {
+  EXPECT_TRUE(Parse(R"({"eos_token_id": -1})")->eos_token_ids.empty());
+  EXPECT_EQ(Parse(R"({"eos_token_id": [-1, 4]})")->eos_token_ids, std::vector<TokenId>{4});
+}
+
+TEST(GenerationConfig, OverridesMayNotMisspellAField) {
+  const auto check = [](std::string_view text) {
+    return CheckGenerationOverrides(*ParseJson(text)).message();
+  };
+  EXPECT_EQ(check(R"({"temprature": 0})"),
+            "temprature: there is no such field; did you mean temperature?");
+  EXPECT_EQ(check(R"({"temperature": "x"})"), "temperature: must be a number, got a string");
+  EXPECT_EQ(check(R"({"temperature": 0, "do_sample": true, "eos_token_id": 1})"), "");
+  EXPECT_TRUE(CheckGenerationOverrides(Json()).ok());
+}
+
 TEST(GenerationConfig, NullsAndAbsentMembersKeepVllmsDefaults) {
   const auto config = Parse(R"({"temperature": null, "do_sample": false})");
   ASSERT_TRUE(config.ok());
@@ -55,7 +72,7 @@ TEST(GenerationConfig, RefusesWhatNoRequestCouldSet) {
   EXPECT_NE(MessageOf(R"({"top_k": 0.5})"), "");
   EXPECT_NE(MessageOf(R"({"top_k": -2})"), "");
   EXPECT_NE(MessageOf(R"({"max_new_tokens": 0})"), "");
-  EXPECT_NE(MessageOf(R"({"eos_token_id": -1})"), "");
+  EXPECT_NE(MessageOf(R"({"eos_token_id": -2})"), "");
   EXPECT_NE(MessageOf(R"({"eos_token_id": "2"})"), "");
   EXPECT_NE(MessageOf(R"({"eos_token_id": [[2]]})"), "");
   EXPECT_NE(MessageOf("[]"), "");
@@ -137,6 +154,23 @@ TEST_F(GenerationConfigFolder, DamagedFilesAreNamed) {
   EXPECT_FALSE(LoadGenerationConfig(options_, folder_).ok());
   Write("");
   EXPECT_FALSE(LoadGenerationConfig(options_, folder_).ok());
+  Write(R"({"top_p": 7})");
+  EXPECT_EQ(LoadGenerationConfig(options_, folder_).status().message(),
+            folder_ + "/generation_config.json: top_p: must be in (0, 1], got 7");
+}
+
+TEST_F(GenerationConfigFolder, APipeIsRefusedAndNotWaitedFor) {
+  const std::string path = folder_ + "/generation_config.json";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(LoadGenerationConfig(options_, folder_).status().message(),
+            path + ": is a pipe or a device, not a file");
+}
+
+TEST_F(GenerationConfigFolder, ALinkToNothingIsNoMissingFile) {
+  const std::string path = folder_ + "/generation_config.json";
+  std::filesystem::create_symlink("../../blobs/absent", path);
+  EXPECT_EQ(LoadGenerationConfig(options_, folder_).status().message(),
+            path + ": is a link to a file that is not there");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/file_kind.h"
 #include "base/strings.h"
 #include "formats/safetensors.h"
 
@@ -17,11 +18,6 @@ constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxIndexBytes = std::size_t{256} << 20;
 constexpr std::int64_t kMaxParts = 10'000;
 constexpr std::size_t kMaxNamed = 5;  // names that one message lists
-
-bool IsFile(const std::string& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
-}
 
 std::string FileName(const std::string& path) { return fs::path(path).filename().string(); }
 
@@ -72,13 +68,14 @@ Result<std::string> OnlySafetensors(const std::string& folder) {
 
 Result<std::string> ReadGenerationConfig(const std::string& folder) {
   const std::string path = InFolder(folder, "generation_config.json");
-  if (!IsFile(path)) return std::string();
-  return ReadFile(path, kMaxConfigBytes);
+  QUIRE_ASSIGN_OR_RETURN(const bool is_there, HasFile(path));
+  return is_there ? ReadFile(path, kMaxConfigBytes) : std::string();
 }
 
 Result<Json> ReadConfig(const std::string& folder) {
   const std::string path = InFolder(folder, "config.json");
-  if (!IsFile(path)) return NotFound(StrCat(folder, ": has no config.json"));
+  QUIRE_ASSIGN_OR_RETURN(const bool is_there, HasFile(path));
+  if (!is_there) return NotFound(StrCat(folder, ": has no config.json"));
   QUIRE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxConfigBytes));
   Result<Json> config = ParseJson(text, {.python_literals = true});
   if (!config.ok()) return config.status().With(path);
@@ -125,7 +122,8 @@ Result<std::vector<std::string>> GgufParts(const std::string& path) {
   for (int index = 1; index <= split->count; ++index) {
     const std::string folder = fs::path(path).parent_path().string();
     parts.push_back(InFolder(folder, GgufSplitFileName(*split, index)));
-    if (!IsFile(parts.back())) {
+    QUIRE_ASSIGN_OR_RETURN(const bool is_there, HasFile(parts.back()));
+    if (!is_there) {
       return NotFound(StrCat(parts.back(), ": part ", index, " of ", split->count, " is absent"));
     }
   }
@@ -180,9 +178,11 @@ Status Checkpoint::OpenFolder(const MapOptions& options) {
   QUIRE_ASSIGN_OR_RETURN(config_json_, ReadConfig(path_));
   QUIRE_ASSIGN_OR_RETURN(generation_config_, ReadGenerationConfig(path_));
   const std::string single = InFolder(path_, "model.safetensors");
-  if (IsFile(single)) return AddSafetensors(single, options);
+  QUIRE_ASSIGN_OR_RETURN(const bool has_single, HasFile(single));
+  if (has_single) return AddSafetensors(single, options);
   const std::string index = InFolder(path_, "model.safetensors.index.json");
-  if (IsFile(index)) return OpenShards(index, options);
+  QUIRE_ASSIGN_OR_RETURN(const bool has_index, HasFile(index));
+  if (has_index) return OpenShards(index, options);
   QUIRE_ASSIGN_OR_RETURN(const std::string only, OnlySafetensors(path_));
   return AddSafetensors(only, options);
 }
@@ -200,7 +200,8 @@ Status Checkpoint::OpenShards(const std::string& index_path, const MapOptions& o
   }
   for (const std::string& file : files) {
     const std::string path = InFolder(path_, file);
-    if (!IsFile(path)) {
+    QUIRE_ASSIGN_OR_RETURN(const bool is_there, HasFile(path));
+    if (!is_there) {
       return NotFound(StrCat(path, ": absent, but ", FileName(index_path), " names it"));
     }
     QUIRE_RETURN_IF_ERROR(AddSafetensors(path, options));
@@ -210,7 +211,8 @@ Status Checkpoint::OpenShards(const std::string& index_path, const MapOptions& o
 
 Status Checkpoint::OpenGguf(const MapOptions& options) {
   format_ = CheckpointFormat::kGguf;
-  if (!IsFile(path_)) return NotFound(StrCat(path_, ": no such file or folder"));
+  QUIRE_ASSIGN_OR_RETURN(const bool is_there, HasFile(path_));
+  if (!is_there) return NotFound(StrCat(path_, ": no such file or folder"));
   if (path_.ends_with(".safetensors")) {
     return InvalidArgument(
         StrCat(path_, ": a safetensors file alone is no model; name its folder"));

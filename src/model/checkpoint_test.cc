@@ -1,5 +1,7 @@
 #include "model/checkpoint.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -137,6 +139,15 @@ TEST(Checkpoint, SaysWhatAFolderLacks) {
   EXPECT_EQ(OpenError(folder.Path()), "opened");
   folder.Write("two.safetensors", SafetensorsOf({{"y", {1}}}));
   EXPECT_THAT(OpenError(folder.Path()), HasSubstr("one.safetensors, two.safetensors"));
+}
+
+TEST(Checkpoint, TakesNoOtherFileWhereTheWeightsAreALinkToNothing) {
+  TempFolder folder;
+  folder.Write("config.json", "{}");
+  folder.Write("other.safetensors", "");
+  std::filesystem::create_symlink("../../blobs/absent", folder.Path("model.safetensors"));
+  EXPECT_EQ(Checkpoint::Open(folder.Path(), {}).status().message(),
+            folder.Path("model.safetensors") + ": is a link to a file that is not there");
 }
 
 TEST(Checkpoint, NamesTheConfigThatIsNoJson) {

@@ -110,7 +110,11 @@ Status CopySizes(const GgufReader& reader, Json& config) {
     return Unimplemented(
         StrCat(reader.Key("expert_count"), ": a mixture of experts is not supported"));
   }
-  return reader.CopyNumber("attention.layer_norm_rms_epsilon", "rms_norm_eps", config);
+  constexpr std::string_view kEpsilon = "attention.layer_norm_rms_epsilon";
+  QUIRE_ASSIGN_OR_RETURN(const auto epsilon, reader.Number(kEpsilon));
+  if (!epsilon) return DataLoss(StrCat(reader.Key(kEpsilon), ": is absent"));
+  config["rms_norm_eps"] = *epsilon;
+  return {};
 }
 
 // What yarn multiplies cosines and sines with, in the way GGUF's tools count it.
@@ -153,6 +157,7 @@ Status CopyRope(const GgufReader& reader, Json& config) {
     const std::int64_t heads = std::max<std::int64_t>(1, config["num_attention_heads"].integer());
     const std::int64_t width =
         head_dim != nullptr ? head_dim->integer() : config["hidden_size"].integer() / heads;
+    if (width < 2) return {};  // of sizes that are refused by their own names
     if (*rotary_dim < 2 || *rotary_dim > width) {
       return InvalidArgument(StrCat(reader.Key("rope.dimension_count"), ": must be from 2 to ",
                                     width, ", got ", *rotary_dim));

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "base/file_kind.h"
 #include "base/strings.h"
 #include "formats/gguf.h"
 #include "platform/mapped_file.h"
@@ -84,7 +86,7 @@ bool HasSafetensors(const fs::path& folder) {
 
 Result<std::string> ModelInFolder(const fs::path& folder) {
   const std::vector<std::string> ggufs = GgufModels(folder);
-  const bool has_config = IsFile(folder / "config.json");
+  QUIRE_ASSIGN_OR_RETURN(const bool has_config, HasFile((folder / "config.json").string()));
   if (has_config && (HasSafetensors(folder) || ggufs.empty())) return folder.string();
   if (ggufs.size() == 1) return (folder / ggufs[0]).string();
   if (ggufs.empty()) {
@@ -96,8 +98,55 @@ Result<std::string> ModelInFolder(const fs::path& folder) {
                                 (folder / ggufs[0]).string()));
 }
 
+// The snapshot that refs/main names.
+std::optional<fs::path> MainSnapshot(const fs::path& repo) {
+  const fs::path main = repo / "refs/main";
+  if (!IsFile(main)) return std::nullopt;
+  Result<std::string> ref = ReadFile(main.string(), kMaxRefBytes);
+  if (!ref.ok()) return std::nullopt;
+  std::string revision = *std::move(ref);
+  while (!revision.empty() && (revision.back() == '\n' || revision.back() == ' ')) {
+    revision.pop_back();
+  }
+  const bool is_plain = !revision.empty() && revision.find('/') == std::string::npos &&
+                        revision != "." && revision != "..";
+  if (!is_plain || !IsFolder(repo / "snapshots" / revision)) return std::nullopt;
+  return repo / "snapshots" / revision;
+}
+
+// The newest snapshot that holds a model, or where none does the newest.
+std::optional<fs::path> NewestSnapshot(const fs::path& repo) {
+  std::optional<fs::path> best;
+  std::pair<bool, fs::file_time_type> best_rank;
+  for (const std::string& name : Entries(repo / "snapshots")) {
+    const fs::path snapshot = repo / "snapshots" / name;
+    std::error_code error;
+    const fs::file_time_type time = fs::last_write_time(snapshot, error);
+    if (error || !IsFolder(snapshot)) continue;
+    const std::pair rank(ModelInFolder(snapshot).ok(), time);
+    if (best && rank <= best_rank) continue;
+    best = snapshot;
+    best_rank = rank;
+  }
+  return best;
+}
+
+// Of a folder of the Hugging Face cache, models--org--name.
+Result<std::string> ModelInRepo(const fs::path& repo) {
+  std::optional<fs::path> snapshot = MainSnapshot(repo);
+  if (!snapshot) snapshot = NewestSnapshot(repo);
+  if (snapshot) return ModelInFolder(*snapshot);
+  return NotFound(StrCat(repo.string(), ": has no snapshot"));
+}
+
+bool IsRepo(const fs::path& folder) {
+  const fs::path named = folder.has_filename() ? folder : folder.parent_path();
+  return named.filename().string().starts_with(kRepoPrefix) && IsFolder(folder / "snapshots");
+}
+
 // What a path that exists stands for.
 Result<std::string> ModelAtPath(const fs::path& path) {
+  if (IsRepo(path)) return ModelInRepo(path);
   if (IsFolder(path)) return ModelInFolder(path);
   if (!IsFile(path)) {
     return InvalidArgument(StrCat(path.string(), ": is neither a file nor a folder"));
@@ -109,32 +158,9 @@ Result<std::string> ModelAtPath(const fs::path& path) {
   return path.string();
 }
 
-// The newest snapshot, or the one that refs/main names.
-std::optional<fs::path> Snapshot(const fs::path& repo) {
-  if (Result<std::string> ref = ReadFile((repo / "refs/main").string(), kMaxRefBytes); ref.ok()) {
-    std::string revision = *std::move(ref);
-    while (!revision.empty() && (revision.back() == '\n' || revision.back() == ' ')) {
-      revision.pop_back();
-    }
-    const bool is_plain = !revision.empty() && revision.find('/') == std::string::npos &&
-                          revision != "." && revision != "..";
-    if (is_plain && IsFolder(repo / "snapshots" / revision)) return repo / "snapshots" / revision;
-  }
-  std::optional<fs::path> newest;
-  fs::file_time_type newest_time;
-  for (const std::string& name : Entries(repo / "snapshots")) {
-    const fs::path snapshot = repo / "snapshots" / name;
-    std::error_code error;
-    const fs::file_time_type time = fs::last_write_time(snapshot, error);
-    if (error || !IsFolder(snapshot) || (newest && time <= newest_time)) continue;
-    newest = snapshot;
-    newest_time = time;
-  }
-  return newest;
-}
-
-// "org/name" as the Hugging Face cache calls its folder.
+// "org/name" as the Hugging Face cache calls its folder, which is a name too.
 std::string RepoFolder(std::string_view model) {
+  if (model.starts_with(kRepoPrefix)) return std::string(model);
   std::string folder(kRepoPrefix);
   for (const char letter : model) {
     if (letter == '/') {
@@ -246,11 +272,7 @@ Result<std::string> LocateModel(const std::string& model, const ModelPlaces& pla
   }
   const fs::path hub = HubCache(places);
   const fs::path repo = hub / RepoFolder(model);
-  if (!hub.empty() && IsFolder(repo)) {
-    const std::optional<fs::path> snapshot = Snapshot(repo);
-    if (snapshot) return ModelInFolder(*snapshot);
-    return NotFound(StrCat(Printable(model), ": ", repo.string(), " has no snapshot"));
-  }
+  if (!hub.empty() && IsFolder(repo)) return ModelInRepo(repo);
   return NoSuchModel(model, places);
 }
 

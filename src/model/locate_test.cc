@@ -1,5 +1,6 @@
 #include "model/locate.h"
 
+#include <chrono>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -92,6 +93,34 @@ TEST(LocateModel, TakesTheNewestRevisionWithoutRefsMain) {
   const auto now = std::filesystem::file_time_type::clock::now();
   std::filesystem::last_write_time(home.Path(repo + "snapshots/bbb"), now + std::chrono::hours(1));
   EXPECT_EQ(Locate("org/tiny", {.home = home.Path()}), home.Path(repo + "snapshots/bbb"));
+}
+
+TEST(LocateModel, PrefersARevisionThatHoldsAModelToANewerOneThatDoesNot) {
+  TempFolder home;
+  const std::string repo = ".cache/huggingface/hub/models--org--tiny";
+  home.Write(repo + "/snapshots/whole/config.json", "{}");
+  home.Write(repo + "/snapshots/part/tokenizer.json", "{}");
+  std::filesystem::last_write_time(
+      home.Path(repo + "/snapshots/whole"),
+      std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  EXPECT_EQ(Locate("org/tiny", {.home = home.Path()}), home.Path(repo + "/snapshots/whole"));
+}
+
+TEST(LocateModel, TakesTheFolderOfTheHuggingFaceCacheByItsPathAndItsName) {
+  TempFolder home;
+  const std::string repo = ".cache/huggingface/hub/models--org--tiny";
+  home.Write(repo + "/snapshots/abc/config.json", "{}");
+  const std::string wanted = home.Path(repo + "/snapshots/abc");
+  EXPECT_EQ(Locate(home.Path(repo), {}), wanted);
+  EXPECT_EQ(Locate(home.Path(repo) + "/", {}), wanted);
+  EXPECT_EQ(Locate("models--org--tiny", {.home = home.Path()}), wanted);
+}
+
+TEST(LocateModel, NamesTheConfigWhoseDownloadIsNotThere) {
+  TempFolder folder;
+  std::filesystem::create_symlink("../../blobs/absent", folder.Path("config.json"));
+  EXPECT_EQ(Locate(folder.Path(), {}),
+            folder.Path("config.json") + ": is a link to a file that is not there");
 }
 
 TEST(LocateModel, SaysWhereItLookedAndWhatIsNearest) {

@@ -163,6 +163,9 @@ TEST(ModelConfig, ReadsEveryFieldOfLlama3AndYarn) {
 
 TEST(ModelConfig, RefusesSenselessRopeScaling) {
   EXPECT_THAT(ErrorOf(R"({"rope_scaling": {"rope_type": "linear"}})"), HasSubstr("factor"));
+  EXPECT_THAT(ErrorOf(R"({"rope_scaling": {"factor": 4}})"),
+              HasSubstr("rope scaling: rope_type: must say what the factor is for"));
+  EXPECT_THAT(ErrorOf(R"({"rope_scaling": {"rope_type": ""}})"), HasSubstr("rope type"));
   EXPECT_THAT(ErrorOf(R"({"rope_scaling": {"rope_type": "yarn",
       "original_max_position_embeddings": 32}})"),
               HasSubstr("rope scaling: factor: must be there"));
@@ -298,7 +301,7 @@ TEST(ModelConfig, RefusesLongropeOfPhi3) {
 // The metadata of a small llama, with `more` entries to come.
 GgufWriter LlamaGguf(int num_tensors, int more = 0, std::string_view arch = "llama") {
   GgufWriter writer;
-  writer.Preamble(static_cast<std::uint64_t>(num_tensors), static_cast<std::uint64_t>(more) + 7);
+  writer.Preamble(static_cast<std::uint64_t>(num_tensors), static_cast<std::uint64_t>(more) + 8);
   writer.StringEntry("general.architecture", arch);
   const auto entry = [&](std::string_view key, std::uint32_t value) {
     writer.Entry(StrCat(arch, ".", key), 4, value);
@@ -309,6 +312,7 @@ GgufWriter LlamaGguf(int num_tensors, int more = 0, std::string_view arch = "lla
   entry("attention.head_count", 4);
   entry("attention.head_count_kv", 2);
   entry("context_length", 64);
+  writer.Entry(StrCat(arch, ".attention.layer_norm_rms_epsilon"), 6, 1e-5F);
   return writer;
 }
 
@@ -320,8 +324,7 @@ Result<ModelConfig> ReadGguf(const GgufWriter& writer, std::string_view over = "
 }
 
 TEST(ModelConfigFromGguf, ReadsMetadataAndTensors) {
-  GgufWriter writer = LlamaGguf(3, 5);
-  writer.Entry("llama.attention.layer_norm_rms_epsilon", 6, 1e-5F);
+  GgufWriter writer = LlamaGguf(3, 4);
   writer.Entry("llama.rope.freq_base", 6, 5000.0F);
   writer.Entry("tokenizer.ggml.eos_token_id", 4, std::uint32_t{7});
   writer.Entry("tokenizer.ggml.eot_token_id", 4, std::uint32_t{9});
@@ -379,7 +382,8 @@ TEST(ModelConfigFromGguf, TakesOverridesUnderConfigsNames) {
 TEST(ModelConfigFromGguf, TakesOneSizeForAllLayersFromAnArray) {
   for (const bool is_even : {true, false}) {
     GgufWriter writer;
-    writer.Preamble(1, 6).StringEntry("general.architecture", "llama");
+    writer.Preamble(1, 7).StringEntry("general.architecture", "llama");
+    writer.Entry("llama.attention.layer_norm_rms_epsilon", 6, 1e-5F);
     writer.Entry("llama.embedding_length", 4, std::uint32_t{32});
     writer.ArrayEntry("llama.feed_forward_length", 4, 2);
     writer.Put(std::uint32_t{64}).Put(std::uint32_t{is_even ? 64U : 32U});
@@ -415,9 +419,37 @@ TEST(ModelConfigFromGguf, NamesWhatIsWrong) {
   EXPECT_THAT(ReadGguf(layers).status().message(), HasSubstr("general.architecture"));
 }
 
+TEST(ModelConfigFromGguf, NeedsTheEpsilonOfItsNorms) {
+  GgufWriter writer;
+  writer.Preamble(1, 6).StringEntry("general.architecture", "llama");
+  writer.Entry("llama.embedding_length", 4, std::uint32_t{32});
+  writer.Entry("llama.feed_forward_length", 4, std::uint32_t{64});
+  writer.Entry("llama.block_count", 4, std::uint32_t{2});
+  writer.Entry("llama.attention.head_count", 4, std::uint32_t{4});
+  writer.Entry("llama.context_length", 4, std::uint32_t{64});
+  writer.Tensor("token_embd.weight", {32, 10}, 0, 0).Data(1280);
+  EXPECT_THAT(ReadGguf(writer).status().message(),
+              HasSubstr("llama.attention.layer_norm_rms_epsilon: is absent"));
+}
+
+TEST(ModelConfigFromGguf, BlamesTheSizeThatIsWrongAndNotWhatFollowsFromIt) {
+  GgufWriter writer;
+  writer.Preamble(1, 8).StringEntry("general.architecture", "llama");
+  writer.Entry("llama.attention.layer_norm_rms_epsilon", 6, 1e-5F);
+  writer.Entry("llama.embedding_length", 4, std::uint32_t{0});
+  writer.Entry("llama.feed_forward_length", 4, std::uint32_t{64});
+  writer.Entry("llama.block_count", 4, std::uint32_t{2});
+  writer.Entry("llama.attention.head_count", 4, std::uint32_t{4});
+  writer.Entry("llama.context_length", 4, std::uint32_t{64});
+  writer.Entry("llama.rope.dimension_count", 4, std::uint32_t{8});
+  writer.Tensor("token_embd.weight", {32, 10}, 0, 0).Data(1280);
+  EXPECT_THAT(ReadGguf(writer).status().message(), HasSubstr("hidden_size: must be from 1"));
+}
+
 TEST(ModelConfigFromGguf, BoundsWhatAWindowAllocates) {
   GgufWriter writer;
-  writer.Preamble(1, 7).StringEntry("general.architecture", "llama");
+  writer.Preamble(1, 8).StringEntry("general.architecture", "llama");
+  writer.Entry("llama.attention.layer_norm_rms_epsilon", 6, 1e-5F);
   writer.Entry("llama.embedding_length", 4, std::uint32_t{32});
   writer.Entry("llama.feed_forward_length", 4, std::uint32_t{64});
   writer.Entry("llama.block_count", 10, std::uint64_t{1} << 62);

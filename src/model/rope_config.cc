@@ -1,5 +1,6 @@
 // Reading how positions turn, in the old and the new style of config.json.
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,20 +22,24 @@ constexpr std::pair<std::string_view, RopeScaling> kScalings[] = {
 };
 
 Result<RopeScaling> ReadScaling(const Json& rope) {
-  std::string name = "default";
+  std::optional<std::string> name;
   for (const std::string_view key : {"rope_type", "type"}) {
     const Json* member = rope.Find(key);
     if (member == nullptr || member->is_null()) continue;
     QUIRE_ASSIGN_OR_RETURN(name, RequireString(rope, key));
     break;
   }
+  if (!name) {
+    if (rope.Find("factor") == nullptr) return RopeScaling::kNone;
+    return InvalidArgument("rope_type: must say what the factor is for");
+  }
   std::vector<std::string> known;
   for (const auto& [key, scaling] : kScalings) {
-    if (name == key) return scaling;
+    if (*name == key) return scaling;
     known.emplace_back(key);
   }
   return Unimplemented(
-      StrCat("rope type ", Printable(name), " is not supported; known are ", Join(known, ", ")));
+      StrCat("rope type ", Printable(*name), " is not supported; known are ", Join(known, ", ")));
 }
 
 Status ReadLlama3(const Json& rope, RopeConfig& out) {

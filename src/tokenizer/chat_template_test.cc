@@ -66,6 +66,14 @@ TEST(ChatTemplate, ARefusalCarriesTheTemplatesOwnWords) {
   EXPECT_TRUE(error.is_raised);
 }
 
+TEST(ChatTemplate, BoundsTheMessageThatATemplateRaises) {
+  const auto chat = ChatTemplate::Parse("{{ raise_exception('é' * 100000) }}");
+  ASSERT_TRUE(chat.ok());
+  const std::string message = chat->Render({}).status().message();
+  EXPECT_LT(message.size(), 1100U);
+  EXPECT_TRUE(IsValidUtf8(message));
+}
+
 TEST(ChatTemplate, KnowsWhichVariablesItReads) {
   const auto chat = ChatTemplate::Parse("{{ tools }}{% if enable_thinking %}x{% endif %}");
   EXPECT_TRUE(chat->Uses("tools"));

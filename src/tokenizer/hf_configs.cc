@@ -1,4 +1,5 @@
 // tokenizer_config.json, special_tokens_map.json, generation_config.json and chat templates.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,6 +27,52 @@ const std::string* TokenContent(const Json* value) {
   if (value->is_string()) return &value->string();
   const Json* content = value->Find("content");
   return content != nullptr && content->is_string() ? &content->string() : nullptr;
+}
+
+bool IsToken(const Json& value) { return TokenContent(&value) != nullptr; }
+bool IsFlag(const Json& value) { return value.is_bool(); }
+bool IsText(const Json& value) { return value.is_string(); }
+bool IsObject(const Json& value) { return value.is_object(); }
+
+const std::string* TextIn(const Json& object, std::string_view name) {
+  const Json* value = object.Find(name);
+  return value != nullptr && value->is_string() ? &value->string() : nullptr;
+}
+
+bool IsTemplates(const Json& value) {
+  if (!value.is_array()) return value.is_string();
+  return std::all_of(value.array().begin(), value.array().end(), [](const Json& entry) {
+    return TextIn(entry, "name") != nullptr && TextIn(entry, "template") != nullptr;
+  });
+}
+
+// Members whose absence changes what is computed, so that one of a wrong kind is no absence.
+struct MemberRule {
+  std::string_view name;
+  bool (*is_fine)(const Json& value);
+  std::string_view wanted;
+};
+constexpr std::string_view kTokenWanted = "a string or an object with a content";
+constexpr MemberRule kMemberRules[] = {
+    {"bos_token", IsToken, kTokenWanted},
+    {"eos_token", IsToken, kTokenWanted},
+    {"pad_token", IsToken, kTokenWanted},
+    {"unk_token", IsToken, kTokenWanted},
+    {"add_bos_token", IsFlag, "a boolean"},
+    {"add_eos_token", IsFlag, "a boolean"},
+    {"tokenizer_class", IsText, "a string"},
+    {"added_tokens_decoder", IsObject, "an object"},
+    {"chat_template", IsTemplates, "a string or an array of objects with a name and a template"},
+};
+
+Status CheckMembers(const Json& config, std::string_view file) {
+  for (const MemberRule& rule : kMemberRules) {
+    const Json* value = config.Find(rule.name);
+    if (value == nullptr || value->is_null() || rule.is_fine(*value)) continue;
+    return DataLoss(
+        StrCat(file, ": ", rule.name, ": must be ", rule.wanted, ", got ", value->kind()));
+  }
+  return {};
 }
 
 void SetRole(std::string_view name, const std::string& content, TokenizerBuilder& builder) {
@@ -102,11 +149,7 @@ void ApplyChatTemplates(const Json& config, TokenizerBuilder& builder) {
   if (value->is_string()) builder.AddChatTemplate("default", value->string());
   if (!value->is_array()) return;
   for (const Json& entry : value->array()) {
-    const Json* name = entry.Find("name");
-    const Json* source = entry.Find("template");
-    if (name != nullptr && name->is_string() && source != nullptr && source->is_string()) {
-      builder.AddChatTemplate(name->string(), source->string());
-    }
+    builder.AddChatTemplate(*TextIn(entry, "name"), *TextIn(entry, "template"));
   }
 }
 
@@ -137,6 +180,8 @@ Status ApplyHfConfigs(const HfTokenizerFiles& files, TokenizerBuilder& builder) 
                          ParseConfig(files.special_tokens_map_json, "special_tokens_map.json"));
   QUIRE_ASSIGN_OR_RETURN(const Json generation,
                          ParseConfig(files.generation_config_json, "generation_config.json"));
+  QUIRE_RETURN_IF_ERROR(CheckMembers(config, "tokenizer_config.json"));
+  QUIRE_RETURN_IF_ERROR(CheckMembers(special, "special_tokens_map.json"));
   QUIRE_RETURN_IF_ERROR(ApplyAddedTokens(config, builder));
   ApplySpecialTokens(special, builder);
   ApplySpecialTokens(config, builder);

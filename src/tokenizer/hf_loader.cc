@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_kind.h"
 #include "base/strings.h"
 #include "formats/json.h"
 #include "tokenizer/hf_models.h"
@@ -43,8 +44,10 @@ Status ReadAddedTokens(const Json& config, TokenizerBuilder& builder) {
   if (!config.is_array()) return InvalidArgument("must be an array");
   Pipeline& pipeline = builder.pipeline();
   TokenId next_id = pipeline.vocabulary.num_pieces();
-  for (const Json& entry : config.array()) {
-    QUIRE_ASSIGN_OR_RETURN(AddedToken token, ReadAddedToken(entry));
+  for (std::size_t i = 0; i < config.array().size(); ++i) {
+    Result<AddedToken> read = ReadAddedToken(config.array()[i]);
+    if (!read.ok()) return read.status().With(StrCat("number ", i));
+    AddedToken& token = *read;
     if (token.content.empty()) continue;
     const TokenId known = pipeline.Find(token.content);
     token.id = known != kNoToken ? known : next_id++;
@@ -104,9 +107,11 @@ struct FileBytes {
 
 // nullopt where there is no such file.
 Result<std::optional<FileBytes>> ReadFile(const fs::path& path) {
+  QUIRE_ASSIGN_OR_RETURN(const bool is_there, HasFile(path.string()));
+  if (!is_there) return std::optional<FileBytes>();
   std::error_code error;
   const std::uintmax_t size = fs::file_size(path, error);
-  if (error) return std::optional<FileBytes>();
+  if (error) return DataLoss(StrCat(path.string(), ": cannot be examined"));
   if (size > kMaxFileBytes) {
     return DataLoss(StrCat(path.string(), ": larger than ", kMaxFileBytes, " bytes"));
   }
@@ -190,18 +195,22 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromJson(const HfTokenizerFi
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromHfFolder(const std::string& folder) {
   const fs::path root(folder);
   QUIRE_ASSIGN_OR_RETURN(FolderTexts texts, ReadConfigs(root));
+  using Loaded = Result<std::shared_ptr<const Tokenizer>>;
+  const auto in_folder = [&](Loaded tokenizer) {
+    return tokenizer.ok() ? std::move(tokenizer) : Loaded(tokenizer.status().With(folder));
+  };
   QUIRE_ASSIGN_OR_RETURN(std::optional<FileBytes> json, ReadFile(root / "tokenizer.json"));
   if (json) {
     texts.tokenizer = *std::move(json);
-    return FromJson(texts.Files());
+    return in_folder(FromJson(texts.Files()));
   }
   QUIRE_ASSIGN_OR_RETURN(const std::optional<FileBytes> model, ReadFile(root / "tokenizer.model"));
-  if (model) return FromSentencePiece(model->text(), texts.Files());
+  if (model) return in_folder(FromSentencePiece(model->text(), texts.Files()));
   QUIRE_ASSIGN_OR_RETURN(const std::optional<FileBytes> tekken, ReadFile(root / "tekken.json"));
-  if (tekken) return FromTekken(tekken->text(), texts.Files());
+  if (tekken) return in_folder(FromTekken(tekken->text(), texts.Files()));
   if (const auto path = FindByEnding(root, ".tiktoken")) {
     QUIRE_ASSIGN_OR_RETURN(const std::optional<FileBytes> ranks, ReadFile(*path));
-    if (ranks) return FromTiktoken(ranks->text(), texts.Files());
+    if (ranks) return in_folder(FromTiktoken(ranks->text(), texts.Files()));
   }
   return NotFound(StrCat(folder,
                          ": holds no tokenizer (tokenizer.json, tokenizer.model, tekken.json or "

@@ -1,6 +1,8 @@
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -218,6 +220,9 @@ TEST(Tokenizer, BrokenFilesAreRefusedWithTheFieldsName) {
       {R"({"model":{"type":"Nonsense"}})", "Nonsense"},
       {R"({"normalizer":{"type":"Odd"},"model":{}})", "normalizer"},
       {R"({"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":7}})", "unk_id"},
+      {R"({"added_tokens":[{"content":"a"},{"content":5}],"model":{"type":"BPE","vocab":{"a":0},)"
+       R"("merges":[]}})",
+       "added_tokens: number 1: content: must be a string"},
   };
   for (const auto& [json, wanted] : cases) {
     const auto tokenizer = Tokenizer::FromJson({.tokenizer_json = json});
@@ -225,6 +230,44 @@ TEST(Tokenizer, BrokenFilesAreRefusedWithTheFieldsName) {
     EXPECT_NE(tokenizer.status().message().find(wanted), std::string::npos)
         << tokenizer.status().message();
   }
+}
+
+TEST(Tokenizer, MembersOfAWrongKindAreRefusedWithTheirFile) {
+  const auto message = [](std::string_view config, std::string_view special) {
+    return Tokenizer::FromJson({.tokenizer_json = ByteLevelJson(),
+                                .tokenizer_config_json = config,
+                                .special_tokens_map_json = special})
+        .status()
+        .message();
+  };
+  EXPECT_EQ(message(R"({"add_bos_token": "yes"})", ""),
+            "tokenizer_config.json: add_bos_token: must be a boolean, got a string");
+  EXPECT_NE(message(R"({"eos_token": 2})", ""), "");
+  EXPECT_NE(message(R"({"bos_token": {"content": 2}})", ""), "");
+  EXPECT_NE(message(R"({"tokenizer_class": []})", ""), "");
+  EXPECT_NE(message(R"({"chat_template": 5})", ""), "");
+  EXPECT_NE(message(R"({"chat_template": [{"name": "default"}]})", ""), "");
+  EXPECT_NE(message(R"({"added_tokens_decoder": []})", ""), "");
+  EXPECT_EQ(message("", R"({"unk_token": true})").substr(0, 34),
+            "special_tokens_map.json: unk_token");
+  EXPECT_EQ(message(R"({"bos_token": null, "add_bos_token": null, "chat_template": null,
+                        "eos_token": {"content": "</s>"}, "image_token": 7})",
+                    ""),
+            "");
+}
+
+TEST(Tokenizer, AFolderWithALinkToNothingIsNamed) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "quire_tokenizer_link";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  fs::create_symlink("../blobs/absent", folder / "tokenizer.json");
+  EXPECT_EQ(Tokenizer::FromHfFolder(folder.string()).status().message(),
+            (folder / "tokenizer.json").string() + ": is a link to a file that is not there");
+  fs::remove(folder / "tokenizer.json");
+  std::ofstream(folder / "tokenizer.json") << "[]";
+  EXPECT_EQ(Tokenizer::FromHfFolder(folder.string()).status().message().find(folder.string()), 0);
+  fs::remove_all(folder);
 }
 
 TEST(Tokenizer, ABrokenSentencePieceModelIsRefused) {

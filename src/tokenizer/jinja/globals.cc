@@ -92,9 +92,18 @@ Result<Value> MakeNamespace(Interpreter& interpreter, const Arguments& arguments
   return out;
 }
 
+// A template's own message, as long as a person reads.
 Result<Value> RaiseException(Interpreter& interpreter, const Arguments& arguments) {
+  constexpr std::size_t kMaxBytes = 1000;
   const Value* message = Argument(arguments, 0, "message");
-  return interpreter.Raise(message == nullptr ? "" : Str(*message));
+  std::string text = message == nullptr ? "" : Str(*message);
+  if (text.size() > kMaxBytes) {
+    std::size_t end = kMaxBytes;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    text.resize(end);
+    text += "…";
+  }
+  return interpreter.Raise(std::move(text));
 }
 
 Result<Value> StrftimeNow(Interpreter& interpreter, const Arguments& arguments) {

@@ -45,6 +45,11 @@ class Commands(CliTest):
                 self.assertLessEqual(len(line), 80, line)
             self.assertEqual(text, self.ok("help", *command).out)
 
+    def test_help_lists_each_flag_once(self):
+        for command in COMMANDS + [["serve"]]:
+            names = re.findall(r"^ {2}(?:-\w, | {4})--(\S+)", self.ok(*command, "--help").out, re.M)
+            self.assertEqual(sorted(names), sorted(set(names)), command)
+
     def test_help_shows_defaults(self):
         text = self.ok("generate", "--help").out
         self.assertRegex(text, r"--max-tokens INT(.|\n)*?\[16\]")
@@ -127,6 +132,11 @@ class Flags(CliTest):
 
 
 class WrongModels(CliTest):
+    def test_misspelt_overrides_are_refused_with_the_nearest(self):
+        run = self.refused("generate", "-p", "a", "--override-generation-config.temprature", "0")
+        self.assertEqual(run.err, "quire: override-generation-config: temprature: there is no such "
+                         "field; did you mean temperature?\n")
+
     def test_a_model_that_is_nowhere_is_one_sentence(self):
         for name in ("no-such-model", "org/no-such-model", "/nonexistent/path", "./nothing.gguf"):
             for command in (["generate", name, "-p", "a"], ["inspect", name],
