@@ -141,7 +141,9 @@ Result<Json> DescribeMemory(const Checkpoint& checkpoint, const ModelConfig& con
                             const EngineConfig& engine) {
   QUIRE_ASSIGN_OR_RETURN(const std::int64_t length, LengthOf(config, engine.model.max_model_len));
   const KvCacheSpec spec = KvSpecOf(config);
-  const KvElement element = KvElementOf(KvCacheElementType(engine));
+  // What auto stands for elsewhere takes as much.
+  const auto table = kernels::MakeTable(kernels::CpuIsa::kPortable);
+  const KvElement element = KvElementOf(KvCacheElementType(engine, table));
   const std::int64_t kv_bytes =
       KvBytes(spec, {.block_size = engine.cache.block_size, .element = element}, length);
   const std::uint64_t weight_bytes = MeasureWeights(checkpoint).num_bytes;

@@ -53,6 +53,14 @@ inline constexpr float kKvCodes = 127.0F;
 inline constexpr float kKvTiny = 1e-30F;
 inline constexpr int kKvScaleBytes = 4;
 
+// Positions [begin, end) of a request, of one KV head.
+struct NextPositions {
+  KvHead kv;
+  const std::int32_t* block_table;
+  std::int64_t begin;
+  std::int64_t end;
+};
+
 struct AttendArgs {
   KvHead kv;
   const std::int32_t* block_table;  // of the request
@@ -71,6 +79,8 @@ struct AttendArgs {
   float* sum;  // [i], 0 at first
   float* out;  // [i, value_dim], row r at r * out_stride; zeros at first
   std::int64_t out_stride;
+  // What will be attended to next, which a variant may ask of memory meanwhile; null: not known.
+  const NextPositions* next;
 };
 
 // One chunk's part of softmax(scale * q k^T) v. For a query vector that sees positions of the chunk
@@ -86,6 +96,14 @@ struct AttendArgs {
 // cap) is multiplied by the key's scale last, and o[d] sums (p_j * the value's scale) * v_j[d]; l
 // has p_j itself. Beside the error of the values that were written this rounds twice a position.
 using AttendFn = void (*)(const AttendArgs&);
+
+// The same over kBF16 pages, with q and p rounded to bf16 (nearest even), head_dim even and neither
+// dimension above kMaxPairedDim. l sums the rounded p. score_j sums pairs of dimensions (2i, 2i +
+// 1) in order, o[d] pairs of positions (2i, 2i + 1) of the chunk in order, what is not visible
+// counting as 0, each pair as the ISA's instruction for bf16 pairs does: denormals are 0. The bits
+// depend on the vector and what it sees alone. Beside the same sums of rounded queries in f32, an
+// element of out / sum is off by at most 2^-8 of the largest |v| that is seen.
+inline constexpr int kMaxPairedDim = 256;
 
 struct AttentionState {
   float* max;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/half.h"
 #include "kernels/testing.h"
 
 namespace quire::kernels {
@@ -20,6 +21,9 @@ struct Case {
   std::int64_t first_end = 200;  // positions that row 0 sees
   std::int64_t window = 0;
   float softcap = 0.0F;
+  std::int64_t skipped_rows = 0;  // of the queries, so that a row can be had alone
+  bool in_pairs = false;          // by attend_pairs
+  bool rounds_queries = false;    // before they are handed over
 };
 
 int BytesOfValue(KvType type) {
@@ -33,9 +37,9 @@ std::int64_t HeadElements(const Case& c, std::int64_t dim) {
 }
 
 // Two neighbouring heads' pages, written by the table's own kernel, the second head attended to.
-class Run {
+class Attended {
  public:
-  Run(const CpuTable& table, const Case& c) : table_(table), case_(c) {
+  Attended(const CpuTable& table, const Case& c) : table_(table), case_(c) {
     const std::int64_t positions = c.first_end + c.rows - 1;
     const std::int64_t blocks = (positions + c.block_size - 1) / c.block_size + 1;
     const auto bytes = static_cast<std::size_t>(BytesOfValue(c.type));
@@ -63,6 +67,12 @@ class Run {
   std::vector<float> out;
   const std::vector<std::byte>& k() const { return k_; }
   const std::vector<std::byte>& v() const { return v_; }
+  // Element d of query vector (row, head) of the result.
+  float Result(std::int64_t row, std::int64_t head, std::int64_t d) const {
+    const auto query = static_cast<std::size_t>(row * case_.heads + head);
+    const std::int64_t at = row * OutStride() + head * case_.value_dim + d;
+    return out[static_cast<std::size_t>(at)] / sum[query];
+  }
 
  private:
   void Write(std::int64_t positions) {
@@ -84,30 +94,38 @@ class Run {
                                                    .slots = slots.data()});
   }
 
+  std::int64_t OutStride() const { return case_.heads * case_.value_dim + 3; }
+
   void Attend(std::int64_t positions) {
     const std::int64_t q_stride = case_.heads * case_.head_dim + 5;
-    const std::int64_t out_stride = case_.heads * case_.value_dim + 3;
-    const auto q = RandomFloats(case_.rows * q_stride, 3, 2.0F);
+    const std::int64_t out_stride = OutStride();
+    auto q = RandomFloats((case_.skipped_rows + case_.rows) * q_stride, 3, 2.0F);
+    if (case_.rounds_queries) {
+      for (float& value : q) value = ToFloat(ToBf16(value));
+    }
     const auto queries = static_cast<std::size_t>(case_.rows * case_.heads);
     max.assign(queries, -std::numeric_limits<float>::infinity());
     sum.assign(queries, 0.0F);
     out.assign(static_cast<std::size_t>(case_.rows * out_stride), 0.0F);
     for (std::int64_t chunk = 0; chunk * kAttentionChunk < positions; ++chunk) {
-      table_.attend[static_cast<int>(case_.type)]({.kv = kv_,
-                                                   .block_table = block_table_.data(),
-                                                   .q = q.data(),
-                                                   .q_stride = q_stride,
-                                                   .rows = case_.rows,
-                                                   .heads = case_.heads,
-                                                   .first_end = case_.first_end,
-                                                   .window = case_.window,
-                                                   .chunk = chunk,
-                                                   .scale = 0.3F,
-                                                   .softcap = case_.softcap,
-                                                   .max = max.data(),
-                                                   .sum = sum.data(),
-                                                   .out = out.data(),
-                                                   .out_stride = out_stride});
+      const AttendFn attend =
+          case_.in_pairs ? table_.attend_pairs : table_.attend[static_cast<int>(case_.type)];
+      attend({.kv = kv_,
+              .block_table = block_table_.data(),
+              .q = q.data() + case_.skipped_rows * q_stride,
+              .q_stride = q_stride,
+              .rows = case_.rows,
+              .heads = case_.heads,
+              .first_end = case_.first_end,
+              .window = case_.window,
+              .chunk = chunk,
+              .scale = 0.3F,
+              .softcap = case_.softcap,
+              .max = max.data(),
+              .sum = sum.data(),
+              .out = out.data(),
+              .out_stride = out_stride,
+              .next = nullptr});
     }
   }
 
@@ -120,8 +138,8 @@ class Run {
 };
 
 void ExpectSame(const Case& c) {
-  const Run got(TableUnderTest(), c);
-  const Run want(PortableTable(), c);
+  const Attended got(TableUnderTest(), c);
+  const Attended want(PortableTable(), c);
   EXPECT_EQ(got.k(), want.k());
   EXPECT_EQ(got.v(), want.v());
   EXPECT_TRUE(SameBits(got.max, want.max));
@@ -180,6 +198,67 @@ TEST(AttendKernel, LeavesQueriesThatSeeNothingOfAChunk) {
     for (std::int64_t first_end = 110; first_end <= 130; ++first_end) {
       ExpectSame({.rows = 32, .heads = 1, .first_end = first_end, .window = window});
       ExpectSame({.rows = 10, .heads = 3, .first_end = first_end, .window = window});
+    }
+  }
+}
+
+// Values are within 1 here, so are their weighted means.
+void ExpectNear(Case c) {
+  c.type = KvType::kBF16;
+  c.in_pairs = true;
+  const Attended got(TableUnderTest(), c);
+  c.in_pairs = false;
+  c.rounds_queries = true;
+  const Attended want(PortableTable(), c);
+  for (std::int64_t r = 0; r < c.rows; ++r) {
+    for (std::int64_t h = 0; h < c.heads; ++h) {
+      for (std::int64_t d = 0; d < c.value_dim; ++d) {
+        ASSERT_NEAR(got.Result(r, h, d), want.Result(r, h, d), 1.0 / 256)
+            << "block size " << c.block_size << ", head " << c.head_dim << ", row " << r << " of "
+            << c.rows << ", first sees " << c.first_end << ", window " << c.window;
+      }
+    }
+  }
+}
+
+TEST(AttendPairsKernel, StaysWithinItsBoundOfRoundedQueriesInFloat32) {
+  if (TableUnderTest().attend_pairs == nullptr) GTEST_SKIP() << "no products of bf16 pairs";
+  for (const std::int64_t block_size : {1, 3, 8, 15, 16, 17, 32, 128, 200}) {
+    ExpectNear({.block_size = block_size, .rows = 3});
+  }
+  for (const std::int64_t dim : {2, 8, 16, 30, 34, 64, 66, 80, 128, 130, 256}) {
+    ExpectNear({.head_dim = dim, .value_dim = dim, .first_end = 150});
+    ExpectNear({.head_dim = dim, .value_dim = dim - 1, .first_end = 150, .softcap = 3.0F});
+  }
+  for (const std::int64_t window : {0, 1, 2, 5, 100, 128, 131}) {
+    for (std::int64_t first_end = 1; first_end <= 140; ++first_end) {
+      ExpectNear({.rows = 5, .heads = 2, .first_end = first_end, .window = window});
+    }
+  }
+}
+
+TEST(AttendPairsKernel, HasTheBitsOfEveryRowAlone) {
+  if (TableUnderTest().attend_pairs == nullptr) GTEST_SKIP() << "no products of bf16 pairs";
+  for (std::int64_t heads = 1; heads <= 9; ++heads) {
+    for (std::int64_t rows = 1; rows * heads <= kMaxQueries; ++rows) {
+      const std::int64_t window = rows % 3 == 0 ? 7 + rows : 0;
+      Case c = {.type = KvType::kBF16,
+                .rows = rows,
+                .heads = heads,
+                .first_end = 115,
+                .window = window,
+                .in_pairs = true};
+      const Attended together(TableUnderTest(), c);
+      c.rows = 1;
+      for (std::int64_t r = 0; r < rows; ++r, ++c.first_end, ++c.skipped_rows) {
+        const Attended alone(TableUnderTest(), c);
+        for (std::int64_t h = 0; h < heads; ++h) {
+          for (std::int64_t d = 0; d < c.value_dim; ++d) {
+            ASSERT_TRUE(SameBits(together.Result(r, h, d), alone.Result(0, h, d)))
+                << "row " << r << " of " << rows << ", " << heads << " heads";
+          }
+        }
+      }
     }
   }
 }

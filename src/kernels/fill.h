@@ -32,6 +32,7 @@ void FillAvx512MatmulQuant(CpuTable& table);
 void FillAvx512Peak(CpuTable& table);
 void FillAvx512Quantize(CpuTable& table);
 
+void FillAvx512Bf16Attention(CpuTable& table);
 void FillAvx512Bf16Matmul(CpuTable& table);
 
 void FillNeonAttention(CpuTable& table);

@@ -52,6 +52,11 @@ void FillAvx512(CpuTable& table) {
   FillAvx512Peak(table);
   FillAvx512Quantize(table);
 }
+
+void FillAvx512Bf16(CpuTable& table) {
+  FillAvx512Bf16Attention(table);
+  FillAvx512Bf16Matmul(table);
+}
 #elif defined(__aarch64__)
 // Products with int8 activations are portable ones here.
 void FillNeon(CpuTable& table) {
@@ -118,7 +123,7 @@ CpuTable MakeTable(CpuIsa isa) {
   const bool is_avx512 = isa == CpuIsa::kAvx512 || isa == CpuIsa::kAvx512Bf16;
   if (isa == CpuIsa::kAvx2 || is_avx512) FillAvx2(table);
   if (is_avx512) FillAvx512(table);
-  if (isa == CpuIsa::kAvx512Bf16) FillAvx512Bf16Matmul(table);
+  if (isa == CpuIsa::kAvx512Bf16) FillAvx512Bf16(table);
 #elif defined(__aarch64__)
   if (isa == CpuIsa::kNeon) FillNeon(table);
 #endif

@@ -39,6 +39,7 @@ struct CpuTable {
   DequantizeFn dequantize[kNumDTypes];  // DType; null: not supported
   WriteKvFn write_kv[kNumKvTypes];      // KvType
   AttendFn attend[kNumKvTypes];         // KvType
+  AttendFn attend_pairs;                // null: products of bf16 pairs are not faster
   MergeAttentionFn merge_attention;
   PeakKernel peak[kNumPeakKinds];  // PeakKind
 };

@@ -1,6 +1,7 @@
 #include "ops/attention.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,11 +10,14 @@ namespace quire::ops {
 namespace {
 
 using kernels::kAttentionChunk;
+using kernels::kMaxPairedDim;
 using kernels::kMaxQueries;
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 // With fewer units of work than this per thread, the context is dealt out too.
 constexpr std::int64_t kUnitsPerThread = 4;
+// With more query vectors than this a chunk takes longer to compute than to fetch.
+constexpr std::int64_t kFewQueries = 8;
 // Most chunks, over all units, whose partial results are held at once.
 constexpr std::int64_t kMaxPartials = 256;
 
@@ -23,6 +27,14 @@ kernels::KvType KvTypeOf(DType type) {
   if (type == DType::kI8) return kernels::KvType::kInt8;
   QUIRE_CHECK(type == DType::kBF16);
   return kernels::KvType::kBF16;
+}
+
+kernels::AttendFn AttendOf(const kernels::CpuTable& table, const KvPages& pages) {
+  const DType dtype = pages.k.dtype();
+  const std::int64_t head_dim = pages.k.dim(3);
+  const bool fits = head_dim % 2 == 0 && std::max(head_dim, pages.v.dim(3)) <= kMaxPairedDim;
+  if (dtype == DType::kBF16 && fits && table.attend_pairs != nullptr) return table.attend_pairs;
+  return table.attend[static_cast<int>(KvTypeOf(dtype))];
 }
 
 // Bytes of one head's part of one page.
@@ -76,6 +88,7 @@ class Step {
   std::int64_t TilesOf(std::size_t request) const;
   void MakeTiles();
   void RunWholeUnits();
+  void RunAlone(std::int64_t unit, std::int64_t chunk, const Partials& state) const;
   void RunInWaves();
   void Merge(std::int64_t unit, std::int64_t first_chunk, std::int64_t last_chunk,
              const std::byte* partials) const;
@@ -92,6 +105,8 @@ class Step {
   std::int64_t PartialBytes() const { return kMaxQueries * (2 + value_dim_) * 4; }
   Partials PartialAt(std::byte* memory) const;
   kernels::AttendArgs ArgsOf(std::int64_t unit, std::int64_t chunk) const;
+  kernels::NextPositions PositionsOf(std::int64_t unit, std::int64_t chunk) const;
+  kernels::NextPositions After(std::int64_t unit, std::int64_t chunk) const;
 
   OpContext& ctx_;
   ConstTensorView q_;
@@ -113,6 +128,7 @@ class Step {
   float* max_ = nullptr;  // [rows, num_heads]
   float* sum_ = nullptr;
   std::byte* partials_ = nullptr;
+  std::atomic<std::int32_t>* chunks_left_ = nullptr;  // [units], of a wave
 };
 
 Step::Step(OpContext& ctx, ConstTensorView q, const KvPages& pages, const AttentionBatch& batch,
@@ -123,7 +139,7 @@ Step::Step(OpContext& ctx, ConstTensorView q, const KvPages& pages, const Attent
       batch_(batch),
       options_(options),
       out_(out),
-      attend_(ctx.table->attend[static_cast<int>(KvTypeOf(pages.k.dtype()))]),
+      attend_(AttendOf(*ctx.table, pages)),
       num_heads_(q.dim(1)),
       heads_per_kv_(q.dim(1) / pages.k.dim(1)),
       slices_per_kv_(CeilDiv(heads_per_kv_, kMaxQueries)),
@@ -137,12 +153,14 @@ Step::Step(OpContext& ctx, ConstTensorView q, const KvPages& pages, const Attent
   const std::int64_t tile_bytes =
       CeilDiv(num_tiles_ * static_cast<std::int64_t>(sizeof(Tile)), 64) * 64;
   const std::int64_t partial_bytes = kMaxPartials * PartialBytes();
-  std::byte* memory =
-      ctx.scratch->Get(static_cast<std::size_t>(tile_bytes + partial_bytes + state_bytes));
+  const std::int64_t left_bytes = num_units_ * static_cast<std::int64_t>(sizeof *chunks_left_);
+  std::byte* memory = ctx.scratch->Get(
+      static_cast<std::size_t>(tile_bytes + partial_bytes + state_bytes + left_bytes));
   tiles_ = reinterpret_cast<Tile*>(memory);
   partials_ = memory + tile_bytes;
   max_ = reinterpret_cast<float*>(partials_ + partial_bytes);
   sum_ = max_ + q.dim(0) * num_heads_;
+  chunks_left_ = reinterpret_cast<std::atomic<std::int32_t>*>(sum_ + q.dim(0) * num_heads_);
   MakeTiles();
 }
 
@@ -201,7 +219,24 @@ kernels::AttendArgs Step::ArgsOf(std::int64_t unit, std::int64_t chunk) const {
           .max = nullptr,
           .sum = nullptr,
           .out = nullptr,
-          .out_stride = 0};
+          .out_stride = 0,
+          .next = nullptr};
+}
+
+kernels::NextPositions Step::PositionsOf(std::int64_t unit, std::int64_t chunk) const {
+  const Tile& tile = TileOf(unit);
+  const std::int64_t end = tile.first_end + tile.rows - 1;
+  return {.kv = HeadOf(pages_, unit % units_per_tile_ / slices_per_kv_),
+          .block_table = batch_.block_table.data() + std::int64_t{tile.request} * batch_.max_blocks,
+          .begin = chunk * kAttentionChunk,
+          .end = std::min(end, (chunk + 1) * kAttentionChunk)};
+}
+
+// What comes after a chunk where units go through their chunks in order.
+kernels::NextPositions Step::After(std::int64_t unit, std::int64_t chunk) const {
+  if (chunk + 1 < EndChunk(TileOf(unit))) return PositionsOf(unit, chunk + 1);
+  if (unit + 1 < num_units_) return PositionsOf(unit + 1, FirstChunk(TileOf(unit + 1)));
+  return {};
 }
 
 // Each unit goes through its chunks in order, with its state in the thread's partial memory and its
@@ -224,6 +259,8 @@ void Step::RunWholeUnits() {
       args.sum = state.sum;
       args.out = out_.f32() + first_query * value_dim_;
       args.out_stride = num_heads_ * value_dim_;
+      const kernels::NextPositions next = After(unit, chunk);
+      if (tile.rows * heads <= kFewQueries) args.next = &next;
       attend_(args);
     }
     for (std::int64_t i = 0; i < tile.rows * heads; ++i) {
@@ -249,8 +286,28 @@ void Step::Merge(std::int64_t unit, std::int64_t first_chunk, std::int64_t last_
   }
 }
 
-// Few units: their chunks run at once, a bounded number at a time, into memory of their own.
-// Merging a chunk's result later gives the bits of merging it at once.
+// One chunk of a unit by itself, into `state`, which needs no content.
+void Step::RunAlone(std::int64_t unit, std::int64_t chunk, const Partials& state) const {
+  const Tile& tile = TileOf(unit);
+  const std::int64_t heads = NumHeads(unit);
+  const std::int64_t queries = tile.rows * heads;
+  std::fill_n(state.max, queries, kMinusInfinity);
+  std::fill_n(state.sum, queries, 0.0F);
+  if (chunk < FirstChunk(tile) || chunk >= EndChunk(tile)) return;
+  std::fill_n(state.out, queries * value_dim_, 0.0F);
+  kernels::AttendArgs args = ArgsOf(unit, chunk);
+  args.max = state.max;
+  args.sum = state.sum;
+  args.out = state.out;
+  args.out_stride = heads * value_dim_;
+  const kernels::NextPositions next = After(unit, chunk);
+  if (queries <= kFewQueries) args.next = &next;
+  attend_(args);
+}
+
+// Few units: their chunks run at once, a bounded number at a time, into memory of their own. Who
+// ends a unit's last chunk merges them all; merging a chunk's result later gives the bits of
+// merging it at once.
 void Step::RunInWaves() {
   const std::int64_t queries = q_.dim(0) * num_heads_;
   std::fill_n(max_, queries, kMinusInfinity);
@@ -261,26 +318,17 @@ void Step::RunInWaves() {
   for (std::int64_t i = 0; i < num_tiles_; ++i) end = std::max(end, EndChunk(tiles_[i]));
   for (std::int64_t first = 0; first < end; first += wave) {
     const std::int64_t chunks = std::min(wave, end - first);
+    for (std::int64_t i = 0; i < num_units_; ++i) {
+      chunks_left_[i].store(static_cast<std::int32_t>(chunks), std::memory_order_relaxed);
+    }
     ctx_.pool->ForEach(num_units_ * chunks, [&](std::int64_t task, int) {
       const std::int64_t unit = task / chunks;
-      const std::int64_t chunk = first + task % chunks;
-      const Partials state = PartialAt(partials_ + (unit * wave + task % chunks) * PartialBytes());
-      const Tile& tile = TileOf(unit);
-      const std::int64_t heads = NumHeads(unit);
-      std::fill_n(state.max, tile.rows * heads, kMinusInfinity);
-      std::fill_n(state.sum, tile.rows * heads, 0.0F);
-      if (chunk < FirstChunk(tile) || chunk >= EndChunk(tile)) return;
-      std::fill_n(state.out, tile.rows * heads * value_dim_, 0.0F);
-      kernels::AttendArgs args = ArgsOf(unit, chunk);
-      args.max = state.max;
-      args.sum = state.sum;
-      args.out = state.out;
-      args.out_stride = heads * value_dim_;
-      attend_(args);
+      std::byte* partials = partials_ + unit * wave * PartialBytes();
+      RunAlone(unit, first + task % chunks, PartialAt(partials + task % chunks * PartialBytes()));
+      if (chunks_left_[unit].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        Merge(unit, first, first + chunks, partials);
+      }
     });
-    for (std::int64_t unit = 0; unit < num_units_; ++unit) {
-      Merge(unit, first, first + chunks, partials_ + unit * wave * PartialBytes());
-    }
   }
   for (std::int64_t i = 0; i < queries; ++i) Finish(i, max_[i], sum_[i]);
 }

@@ -29,20 +29,6 @@ void Pause() {
 #endif
 }
 
-// Returns once `word` differs from `old`: spins, then sleeps until notified.
-void WaitWhile(const std::atomic<std::uint32_t>& word, std::uint32_t old, bool spin) {
-  if (spin) {
-    const auto deadline = std::chrono::steady_clock::now() + kSpinTime;
-    do {
-      for (int i = 0; i < kSpinsBetweenClockReads; ++i) {
-        if (word.load(std::memory_order_acquire) != old) return;
-        Pause();
-      }
-    } while (std::chrono::steady_clock::now() < deadline);
-  }
-  while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
-}
-
 void PinThisThread(int cpu) {
   cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpu) + 1);
   const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(cpu) + 1);
@@ -53,96 +39,203 @@ void PinThisThread(int cpu) {
   CPU_FREE(set);
 }
 
-// A run is open while threads may join it. `joining` holds the run's number in its high half, then
-// kOpen, then how many threads are inside; so that joining a run that has closed, or a later one by
-// mistake, fails in one compare-and-swap.
-constexpr std::uint64_t kOpen = std::uint64_t{1} << 31;
-constexpr std::uint64_t kInside = kOpen - 1;
+// Spins until `is_over()`; false when it has not come after kSpinTime.
+template <typename F>
+bool SpinUntil(const F& is_over) {
+  const auto deadline = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    for (int i = 0; i < kSpinsBetweenClockReads; ++i) {
+      if (is_over()) return true;
+      Pause();
+    }
+  } while (std::chrono::steady_clock::now() < deadline);
+  return false;
+}
+
+// A count that belongs to a run, in one word: what another run left there counts as nothing.
+constexpr std::uint64_t Tagged(std::uint32_t run, std::uint64_t count) {
+  return (std::uint64_t{run} << 32) | count;
+}
+constexpr std::uint32_t RunOf(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
+constexpr std::int64_t CountOf(std::uint64_t word) {
+  return static_cast<std::int64_t>(word & 0xFFFFFFFF);
+}
 
 }  // namespace
 
-// The fields that change under load stand on cache lines of their own.
+// Cores far apart take longer to pass a cache line than to compute a small product, so a run passes
+// as few as can be: the job, which its caller writes, and for each thread one with what has been
+// taken of its share and what it has done. A run ends when every share is taken and done, so a
+// thread that comes late finds nothing to take and touches nothing else: nobody need join or leave.
 struct ThreadPool::State {
+  // What a run is. Its fields may be read while they change: then `number` has changed after.
+  struct alignas(kCacheLine) Job {
+    std::atomic<std::uint32_t> number = 0;  // of the run, even; odd while it is being written
+    std::atomic<bool> may_steal = true;
+    std::atomic<std::int64_t> count = 0;
+    std::atomic<const ItemTask*> task = nullptr;
+  };
+  // Of one run, as one thread has read it.
+  struct Run {
+    std::uint32_t number;
+    bool may_steal;
+    std::int64_t count;
+    const ItemTask* task;
+  };
+  struct alignas(kCacheLine) Share {
+    std::atomic<std::uint64_t> taken = 0;  // how many of this thread's items, by whomever
+    std::atomic<std::uint64_t> done = 0;   // how many items of anybody's by this thread
+  };
+
   // Constant after construction.
   int num_threads = 1;
   bool spin = true;        // each thread has a core
   std::vector<int> cores;  // to pin to, empty: do not
   std::vector<std::thread> threads;
 
-  // Of the thread that calls Run.
-  std::unique_ptr<Cursor[]> cursors;
-  const ThreadTask* task = nullptr;  // published by `joining`
   std::optional<std::thread::id> pinned_caller;
-
-  alignas(kCacheLine) std::atomic<std::uint32_t> run = 0;  // its number; what idle threads watch
-  std::atomic<bool> stop = false;                          // published by `run`
-  alignas(kCacheLine) std::atomic<std::uint64_t> joining = 0;
-  std::atomic<int> num_joined = 0;                          // of this run, so far
-  alignas(kCacheLine) std::atomic<std::uint32_t> left = 0;  // one up when a thread leaves
-  alignas(kCacheLine) std::atomic<int> num_arrived = 0;     // at the barrier
-  std::atomic<std::uint32_t> barrier_epoch = 0;
+  Job job;
+  std::unique_ptr<Share[]> shares;  // [num_threads]
+  alignas(kCacheLine) std::atomic<int> num_asleep = 0;
+  std::atomic<bool> stop = false;  // published by the job's number
+  alignas(kCacheLine) std::atomic<bool> caller_sleeps = false;
+  std::atomic<std::uint32_t> num_woken = 0;  // what the caller sleeps on
 
   void Work(int thread_idx);
-  bool Join(std::uint32_t number);
-  void Leave();
-  void Start(const ThreadTask& next_task);
-  void Finish(bool needs_all);
+  void AwaitJob(std::uint32_t seen);
+  std::optional<Run> ReadJob(std::uint32_t number) const;
+  std::uint32_t Publish(std::int64_t count, const ItemTask& task, bool may_steal);
+  void WakeSleepers();
+  std::int64_t Take(int owner, const Run& run);
+  std::int64_t DoShare(int owner, int thread_idx, const Run& run);
+  void Help(int thread_idx, const Run& run);
+  void Report(int thread_idx, const Run& run, std::int64_t num_done);
+  std::int64_t DoneByOthers(std::uint32_t run) const;
+  void AwaitOthers(const Run& run, std::int64_t num_items);
   void PinCaller();
 };
 
-bool ThreadPool::State::Join(std::uint32_t number) {
-  std::uint64_t word = joining.load(std::memory_order_acquire);
-  while (word >> 32 == number && (word & kOpen) != 0) {
-    // Acquires the task that Start published, even after another thread joined.
-    if (joining.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel)) {
-      num_joined.fetch_add(1, std::memory_order_release);  // Finish sees who is inside with it
-      return true;
+// Takes one item of a thread's share, or gives -1: none is left, or the run is over.
+std::int64_t ThreadPool::State::Take(int owner, const Run& run) {
+  const Range range = ShareOf(run.count, owner, num_threads);
+  std::atomic<std::uint64_t>& taken = shares[static_cast<std::size_t>(owner)].taken;
+  std::uint64_t word = taken.load(std::memory_order_acquire);
+  while (true) {
+    const bool is_begun = RunOf(word) == run.number;
+    // By the time that a run is over, every word has changed that one of its threads could hold.
+    if (!is_begun && job.number.load(std::memory_order_acquire) != run.number) return -1;
+    const std::int64_t count = is_begun ? CountOf(word) : 0;
+    if (range.begin + count >= range.end) return -1;
+    const std::uint64_t next = Tagged(run.number, static_cast<std::uint64_t>(count) + 1);
+    if (taken.compare_exchange_weak(word, next, std::memory_order_acq_rel)) {
+      return range.begin + count;
     }
   }
-  return false;
 }
 
-void ThreadPool::State::Leave() {
-  joining.fetch_sub(1, std::memory_order_acq_rel);  // hands this thread's writes to Finish
-  left.fetch_add(1, std::memory_order_release);
-  left.notify_one();
+// Does what is left of a share; how many items that was.
+std::int64_t ThreadPool::State::DoShare(int owner, int thread_idx, const Run& run) {
+  std::int64_t num_done = 0;
+  for (std::int64_t item = Take(owner, run); item >= 0; item = Take(owner, run), ++num_done) {
+    (*run.task)(item, thread_idx);
+  }
+  return num_done;
+}
+
+// Shows the caller what this thread has done of a run so far.
+void ThreadPool::State::Report(int thread_idx, const Run& run, std::int64_t num_done) {
+  // Either this sees that the caller sleeps, or the caller sees the report before it does.
+  shares[static_cast<std::size_t>(thread_idx)].done.store(
+      Tagged(run.number, static_cast<std::uint64_t>(num_done)), std::memory_order_seq_cst);
+  if (!caller_sleeps.load(std::memory_order_seq_cst)) return;
+  num_woken.fetch_add(1, std::memory_order_release);
+  num_woken.notify_one();
+}
+
+void ThreadPool::State::Help(int thread_idx, const Run& run) {
+  std::int64_t num_done = DoShare(thread_idx, thread_idx, run);
+  if (num_done > 0) Report(thread_idx, run, num_done);
+  if (!run.may_steal) return;
+  for (int k = 1; k < num_threads; ++k) {
+    const std::int64_t more = DoShare((thread_idx + k) % num_threads, thread_idx, run);
+    if (more == 0) continue;
+    num_done += more;
+    Report(thread_idx, run, num_done);
+  }
 }
 
 void ThreadPool::State::Work(int thread_idx) {
   if (!cores.empty()) PinThisThread(cores[static_cast<std::size_t>(thread_idx)]);
   std::uint32_t seen = 0;
   while (true) {
-    WaitWhile(run, seen, spin);
+    AwaitJob(seen);
     if (stop.load(std::memory_order_relaxed)) return;
-    seen = run.load(std::memory_order_acquire);
-    if (!Join(seen)) continue;
-    (*task)(thread_idx, num_threads);
-    Leave();
+    const std::uint32_t number = job.number.load(std::memory_order_acquire);
+    const std::optional<Run> run = ReadJob(number);
+    if (!run) continue;
+    seen = number;
+    Help(thread_idx, *run);
   }
 }
 
-void ThreadPool::State::Start(const ThreadTask& next_task) {
-  PinCaller();
-  const std::uint32_t number = run.load(std::memory_order_relaxed) + 1;
-  task = &next_task;
-  num_joined.store(0, std::memory_order_relaxed);
-  joining.store((std::uint64_t{number} << 32) | kOpen, std::memory_order_release);
-  run.store(number, std::memory_order_release);
-  run.notify_all();
+// Returns once the job's number differs from `seen`: spins, then sleeps until notified.
+void ThreadPool::State::AwaitJob(std::uint32_t seen) {
+  const auto has_come = [&] { return job.number.load(std::memory_order_acquire) != seen; };
+  if (spin && SpinUntil(has_come)) return;
+  // Either this sees the new number, or WakeSleepers sees this thread.
+  num_asleep.fetch_add(1, std::memory_order_acq_rel);
+  while (!has_come()) job.number.wait(seen, std::memory_order_acquire);
+  num_asleep.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Waits until nobody is inside: of those who joined, or of all threads.
-void ThreadPool::State::Finish(bool needs_all) {
-  if (!needs_all) joining.fetch_and(~kOpen, std::memory_order_acq_rel);
-  while (true) {
-    const std::uint32_t before = left.load(std::memory_order_acquire);
-    // In this order: a thread that joins between the two looks is still seen inside.
-    const bool all_came =
-        !needs_all || num_joined.load(std::memory_order_acquire) == num_threads - 1;
-    const bool is_empty = (joining.load(std::memory_order_acquire) & kInside) == 0;
-    if (is_empty && all_came) return;
-    WaitWhile(left, before, spin);
+// The job of that number; nothing when the caller has gone on to the next one.
+std::optional<ThreadPool::State::Run> ThreadPool::State::ReadJob(std::uint32_t number) const {
+  if (number % 2 != 0) return std::nullopt;
+  const Run run = {number, job.may_steal.load(std::memory_order_acquire),
+                   job.count.load(std::memory_order_acquire),
+                   job.task.load(std::memory_order_acquire)};
+  if (job.number.load(std::memory_order_relaxed) != number) return std::nullopt;
+  return run;
+}
+
+std::uint32_t ThreadPool::State::Publish(std::int64_t count, const ItemTask& task, bool may_steal) {
+  const std::uint32_t number = job.number.load(std::memory_order_relaxed) + 2;
+  job.number.store(number - 1, std::memory_order_relaxed);
+  // Whoever reads one of these reads the odd number, or a later one, afterwards.
+  job.may_steal.store(may_steal, std::memory_order_release);
+  job.count.store(count, std::memory_order_release);
+  job.task.store(&task, std::memory_order_release);
+  job.number.store(number, std::memory_order_release);
+  // Nearly always right; WakeSleepers is sure.
+  if (num_asleep.load(std::memory_order_relaxed) > 0) job.number.notify_all();
+  return number;
+}
+
+// Not at once after Publish: an exchange waits until the job has reached the other cores.
+void ThreadPool::State::WakeSleepers() {
+  if (num_asleep.fetch_add(0, std::memory_order_acq_rel) > 0) job.number.notify_all();
+}
+
+std::int64_t ThreadPool::State::DoneByOthers(std::uint32_t run) const {
+  std::int64_t num_done = 0;
+  for (int i = 1; i < num_threads; ++i) {
+    const std::uint64_t word =
+        shares[static_cast<std::size_t>(i)].done.load(std::memory_order_seq_cst);
+    if (RunOf(word) == run) num_done += CountOf(word);
   }
+  return num_done;
+}
+
+// Waits until the other threads have done that many items.
+void ThreadPool::State::AwaitOthers(const Run& run, std::int64_t num_items) {
+  const auto is_done = [&] { return DoneByOthers(run.number) == num_items; };
+  if (is_done() || (spin && SpinUntil(is_done))) return;
+  caller_sleeps.store(true, std::memory_order_seq_cst);
+  for (std::uint32_t before = num_woken.load(std::memory_order_acquire); !is_done();
+       before = num_woken.load(std::memory_order_acquire)) {
+    num_woken.wait(before, std::memory_order_acquire);
+  }
+  caller_sleeps.store(false, std::memory_order_relaxed);
 }
 
 void ThreadPool::State::PinCaller() {
@@ -158,7 +251,7 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options) : state_(std::make_uniq
   state.num_threads = options.num_threads > 0 ? options.num_threads : num_cores;
   state.spin = state.num_threads <= num_cores;
   if (options.pin && state.num_threads > 1 && state.spin) state.cores = cores;
-  state.cursors = std::make_unique<Cursor[]>(static_cast<std::size_t>(state.num_threads));
+  state.shares = std::make_unique<State::Share[]>(static_cast<std::size_t>(state.num_threads));
   for (int i = 1; i < state.num_threads; ++i) {
     state.threads.emplace_back([&state, i] { state.Work(i); });
   }
@@ -166,50 +259,23 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options) : state_(std::make_uniq
 
 ThreadPool::~ThreadPool() {
   state_->stop.store(true, std::memory_order_relaxed);
-  state_->run.fetch_add(1, std::memory_order_release);
-  state_->run.notify_all();
+  state_->job.number.fetch_add(1, std::memory_order_acq_rel);
+  state_->job.number.notify_all();
   for (std::thread& thread : state_->threads) thread.join();
 }
 
 int ThreadPool::num_threads() const { return state_->num_threads; }
 
-void ThreadPool::Run(const ThreadTask& task) {
-  if (state_->num_threads == 1) {
-    task(0, 1);
-    return;
-  }
-  state_->Start(task);
-  task(0, state_->num_threads);
-  state_->Finish(/*needs_all=*/true);
-}
-
-ThreadPool::Cursor* ThreadPool::DealShares(std::int64_t count) {
-  Cursor* cursors = state_->cursors.get();
-  for (int i = 0; i < num_threads(); ++i) {
-    const Range share = ShareOf(count, i, num_threads());
-    cursors[i].next.store(share.begin, std::memory_order_relaxed);
-    cursors[i].end = share.end;
-  }
-  return cursors;
-}
-
-void ThreadPool::RunWithHelp(const ThreadTask& task) {
-  state_->Start(task);
-  task(0, state_->num_threads);
-  state_->Finish(/*needs_all=*/false);
-}
-
-void ThreadPool::Barrier() {
+void ThreadPool::RunItems(std::int64_t count, const ItemTask& task, bool may_steal) {
   State& state = *state_;
+  state.PinCaller();
+  const std::uint32_t number = state.Publish(count, task, may_steal);
+  const State::Run run = {number, may_steal, count, &task};
+  std::int64_t num_done = state.DoShare(0, 0, run);
   if (state.num_threads == 1) return;
-  const std::uint32_t before = state.barrier_epoch.load(std::memory_order_acquire);
-  if (state.num_arrived.fetch_add(1, std::memory_order_acq_rel) == state.num_threads - 1) {
-    state.num_arrived.store(0, std::memory_order_relaxed);
-    state.barrier_epoch.store(before + 1, std::memory_order_release);
-    state.barrier_epoch.notify_all();
-  } else {
-    WaitWhile(state.barrier_epoch, before, state.spin);
-  }
+  state.WakeSleepers();
+  for (int i = 1; may_steal && i < state.num_threads; ++i) num_done += state.DoShare(i, 0, run);
+  state.AwaitOthers(run, count - num_done);
 }
 
 Range ShareOf(std::int64_t count, int thread_idx, int num_threads, std::int64_t grain) {

@@ -1,32 +1,29 @@
 // The compute threads: one function at a time, run by all of them at once.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
 
 namespace quire {
 
-// A borrowed callable `void(int thread_idx, int num_threads)`; one pointer pair, no allocation.
-class ThreadTask {
+// A borrowed callable `void(std::int64_t item, int thread_idx)`: two pointers, no allocation.
+class ItemTask {
  public:
   template <typename F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, ThreadTask>)
+  requires(!std::is_same_v<std::remove_cvref_t<F>, ItemTask>)
       // The constraint keeps copies apart, and a task is made at the call.
       // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
-      ThreadTask(F&& function)
+      ItemTask(F&& function)
       : object_(const_cast<void*>(static_cast<const void*>(&function))),
-        call_([](void* object, int thread_idx, int num_threads) {
-          (*static_cast<std::remove_reference_t<F>*>(object))(thread_idx, num_threads);
+        call_([](void* object, std::int64_t item, int thread_idx) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(item, thread_idx);
         }) {}
-  void operator()(int thread_idx, int num_threads) const {
-    call_(object_, thread_idx, num_threads);
-  }
+  void operator()(std::int64_t item, int thread_idx) const { call_(object_, item, thread_idx); }
 
  private:
   void* object_;
-  void (*call_)(void*, int, int);
+  void (*call_)(void*, std::int64_t, int);
 };
 
 struct ThreadPoolOptions {
@@ -46,8 +43,14 @@ class ThreadPool {
 
   int num_threads() const;
 
-  // Calls task(i, num_threads()) on every thread i at once and returns when all have returned.
-  void Run(const ThreadTask& task);
+  // Calls task(thread_idx, num_threads()) on every thread at once and returns when all are back.
+  template <typename F>
+  void Run(const F& task) {
+    const int threads = num_threads();
+    RunItems(
+        threads, [&](std::int64_t, int thread_idx) { task(thread_idx, threads); },
+        /*may_steal=*/false);
+  }
 
   // Calls function(i, thread_idx) once for each i in [0, count). Each thread goes through a share
   // of neighbours in order, so that memory which they read in order streams, and then takes what
@@ -57,34 +60,14 @@ class ThreadPool {
   void ForEach(std::int64_t count, const F& function) {
     if (count <= 1 || num_threads() == 1) {
       for (std::int64_t i = 0; i < count; ++i) function(i, 0);
-      return;
+    } else {
+      RunItems(count, function, /*may_steal=*/true);
     }
-    Cursor* cursors = DealShares(count);
-    RunWithHelp([&](int thread_idx, int num_threads) {
-      for (int k = 0; k < num_threads; ++k) {
-        Cursor& share = cursors[(thread_idx + k) % num_threads];
-        for (std::int64_t i = share.next.fetch_add(1, std::memory_order_relaxed); i < share.end;
-             i = share.next.fetch_add(1, std::memory_order_relaxed)) {
-          function(i, thread_idx);
-        }
-      }
-    });
   }
 
-  // Inside Run: waits until every thread has called it. All threads must call it equally often.
-  void Barrier();
-
  private:
-  // What is left of a thread's share; on a cache line of its own.
-  struct alignas(64) Cursor {
-    std::atomic<std::int64_t> next = 0;
-    std::int64_t end = 0;
-  };
-  // One a thread, set to even shares of [0, count).
-  Cursor* DealShares(std::int64_t count);
-
-  // As Run, but threads that come after the caller is done are not waited for.
-  void RunWithHelp(const ThreadTask& task);
+  // Where threads may not steal, each of them must come for its own share.
+  void RunItems(std::int64_t count, const ItemTask& task, bool may_steal);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -43,21 +43,6 @@ TEST_P(Pools, ReturnOnlyWhenEveryThreadHasLeft) {
   }
 }
 
-TEST_P(Pools, BarrierShowsAllThreadsWhatEachWroteBefore) {
-  ThreadPool pool({.num_threads = GetParam()});
-  std::vector<int> values(static_cast<std::size_t>(GetParam()));
-  std::atomic<int> num_wrong = 0;
-  pool.Run([&](int thread_idx, int) {
-    for (int turn = 1; turn <= 100; ++turn) {
-      values[static_cast<std::size_t>(thread_idx)] = turn;
-      pool.Barrier();
-      for (const int value : values) num_wrong += value != turn;
-      pool.Barrier();
-    }
-  });
-  EXPECT_EQ(num_wrong, 0);
-}
-
 TEST_P(Pools, ForEachCallsEachItemOnce) {
   ThreadPool pool({.num_threads = GetParam()});
   for (const int count : {0, 1, 2, 7, 1000}) {

@@ -91,6 +91,8 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   auto state = std::make_unique<State>();
   QUIRE_ASSIGN_OR_RETURN(const kernels::CpuIsa isa, kernels::ChooseIsa(WishedIsa()));
   state->table = kernels::MakeTable(isa);
+  // What rounds queries on their way.
+  if (ComputesFloat32(config)) state->table.attend_pairs = nullptr;
   state->pool = std::make_unique<ThreadPool>(
       ThreadPoolOptions{.num_threads = config.parallel.threads, .pin = config.parallel.pin});
   state->ctx = {.table = &state->table, .pool = state->pool.get(), .scratch = &state->scratch};
@@ -109,7 +111,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::Load(const EngineConfig& confi
   QUIRE_ASSIGN_OR_RETURN(state->model, LoadModel(state->ctx, checkpoint, description, options));
 
   state->facts = CollectFacts(config, *checkpoint, *state->model);
-  state->kv_dtype = KvCacheElementType(config);
+  state->kv_dtype = KvCacheElementType(config, state->table);
   state->facts.kv_dtype = KvDtypeName(state->kv_dtype);
   state->facts.kv_element = KvElementOf(state->kv_dtype);
   state->facts.num_threads = state->pool->num_threads();

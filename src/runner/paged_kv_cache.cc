@@ -17,7 +17,7 @@ std::size_t NumLayers(const KvCacheSpec& spec) {
 
 }  // namespace
 
-DType KvCacheElementType(const EngineConfig& config) {
+DType KvCacheElementType(const EngineConfig& config, const kernels::CpuTable& table) {
   switch (config.cache.kv_cache_dtype) {
     case KvCacheDtype::kFloat32:
       return DType::kF32;
@@ -31,7 +31,8 @@ DType KvCacheElementType(const EngineConfig& config) {
       break;
   }
   const bool is_float32 = config.model.effective_compute_dtype() == ComputeDtype::kFloat32;
-  return is_float32 ? DType::kF32 : DType::kF16;
+  if (is_float32) return DType::kF32;
+  return table.attend_pairs != nullptr ? DType::kBF16 : DType::kF16;
 }
 
 KvElement KvElementOf(DType dtype) {

@@ -14,9 +14,10 @@
 
 namespace quire {
 
-// The element type that `config` asks for. Auto is float16, whose rounding of keys and values is
-// far below that of quantized activations, and float32 where float32 is computed.
-DType KvCacheElementType(const EngineConfig& config);
+// The element type that `config` asks for. Auto is float32 where float32 is computed, bfloat16
+// where these kernels multiply pairs of it, else float16: their rounding of keys and values is far
+// below that of quantized activations.
+DType KvCacheElementType(const EngineConfig& config, const kernels::CpuTable& table);
 
 // What a vector of that type takes.
 KvElement KvElementOf(DType dtype);
