@@ -109,7 +109,7 @@ TEST_F(HttpConnectionTest, EndsStreamsInTheWordsOfTheirClients) {
   const auto last_words = [this](std::string_view path) {
     BeginStream("text/event-stream", path);
     connection_->OnTime(HttpClock::now() + milliseconds(1'000'000));
-    const std::string sent = TakeSent();
+    std::string sent = TakeSent();
     connection_ = std::make_shared<HttpConnection>(
         service_, outbox_, std::make_unique<RecordingTransport>(sent_), "peer");
     return sent;
