@@ -26,12 +26,19 @@ Json MemberAsJson(std::string_view path, std::string_view value) {
   return json;
 }
 
-// Members of `from` put over those of `into`, objects member by member.
+// Members of `from` put over those of `into`, objects member by member; "name+" adds an item to the
+// list "name".
 void MergeJson(Json& into, const Json& from) {
   if (!into.is_object()) into = JsonObject();
   for (const auto& [name, member] : from.object()) {
+    if (name.size() > 1 && name.ends_with('+')) {
+      Json& list = into[name.substr(0, name.size() - 1)];
+      if (!list.is_array()) list = JsonArray();
+      list.array().push_back(member);
+      continue;
+    }
     Json& target = into[name];
-    if (member.is_object() && target.is_object()) {
+    if (member.is_object()) {
       MergeJson(target, member);
     } else {
       target = member;
@@ -138,6 +145,11 @@ struct FlagSet::Cursor {
 
   bool NextIsValue() const {
     return next < args.size() && (args[next].empty() || args[next].front() != '-');
+  }
+
+  std::optional<std::string_view> Peek() const {
+    if (next == args.size()) return std::nullopt;
+    return args[next];
   }
 
   Result<std::string_view> TakeValue(const Flag& flag) {
@@ -249,15 +261,19 @@ Status FlagSet::ParseFlag(Cursor& cursor, std::string_view arg) {
   }
   Flag* flag = Find(name);
   const bool has_member = dot != std::string_view::npos;
-  if (flag == nullptr && !has_value && !has_member && name.starts_with("no-")) {
+  if (flag == nullptr && !has_member && name.starts_with("no-")) {
     flag = Find(name.substr(3));
-    if (flag != nullptr && flag->value_name.empty()) return Set(*flag, "false");
+    if (flag != nullptr && flag->value_name.empty()) {
+      if (has_value) return InvalidArgument(StrCat("--", name, ": takes no value"));
+      return Set(*flag, "false");
+    }
     flag = nullptr;
   }
   if (flag == nullptr || (has_member && !flag->takes_members)) return Unknown(arg, name);
   std::string_view value = has_value ? arg.substr(equals + 1) : std::string_view();
   if (flag->value_name.empty()) return Set(*flag, has_value ? value : "true");
   if (!has_value) {
+    QUIRE_RETURN_IF_ERROR(CheckNoFlagFollows(cursor, arg));
     QUIRE_ASSIGN_OR_RETURN(value, cursor.TakeValue(*flag));
   }
   if (flag->takes_many && !has_member) {
@@ -267,6 +283,17 @@ Status FlagSet::ParseFlag(Cursor& cursor, std::string_view arg) {
   }
   if (!has_member) return Set(*flag, value);
   return Set(*flag, MemberAsJson(spelled.substr(dot + 1), value).Dump());
+}
+
+// A value that is spelled as a flag is a value forgotten, unless it stands behind "=".
+Status FlagSet::CheckNoFlagFollows(const Cursor& cursor, std::string_view arg) const {
+  const std::string_view next = cursor.Peek().value_or("");
+  if (!next.starts_with("--")) return {};
+  std::string name = WithHyphens(next.substr(2, next.find_first_of("=.") - 2));
+  if (name.starts_with("no-") && Find(name) == nullptr) name.erase(0, 3);
+  if (Find(name) == nullptr) return {};
+  return InvalidArgument(StrCat(arg, ": a value must follow, got the flag ", Printable(next), "; ",
+                                arg, "=", Printable(next), " makes it the value"));
 }
 
 // -f, -f VALUE, -fVALUE; -tp VALUE and -tp=VALUE where a flag is called so

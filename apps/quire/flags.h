@@ -93,6 +93,7 @@ class FlagSet {
  private:
   struct Cursor;
   Status ParseFlag(Cursor& cursor, std::string_view arg);
+  Status CheckNoFlagFollows(const Cursor& cursor, std::string_view arg) const;
   Status ParseShort(Cursor& cursor, std::string_view arg);
   static Status Set(Flag& flag, std::string_view value);
   Status PrintHelp() const;

@@ -100,6 +100,22 @@ TEST(Flags, OfJsonTakeWholeObjectsAndMembers) {
   EXPECT_EQ(parsed.values.overrides.Dump(), R"({"a":{"b":1,"d":2.5},"c":"x","e":"word"})");
 }
 
+TEST(Flags, OfJsonTakeItemsOfLists) {
+  const Parsed parsed =
+      Parse({"--hf-overrides.a.list+", "1", "--hf-overrides.a.list+", "word", "--hf-overrides",
+             R"({"a": {"b": 2}})", "--hf-overrides.a.list+={}"});
+  ASSERT_TRUE(parsed.status.ok()) << parsed.status.message();
+  EXPECT_EQ(parsed.values.overrides.Dump(), R"({"a":{"list":[1,"word",{}],"b":2}})");
+}
+
+TEST(Flags, SayThatAValueIsForgottenWhereAFlagFollows) {
+  for (const char* next : {"--json", "--window_size=3", "--no-mmap", "--hf-overrides.a"}) {
+    EXPECT_EQ(Parse({"--name", next}).status.code(), Code::kInvalidArgument) << next;
+    EXPECT_EQ(Parse({StrCat("--name=", next)}).values.name, next);
+  }
+  EXPECT_EQ(Parse({"--name", "--jsonx"}).values.name, "--jsonx");
+}
+
 TEST(Flags, LaterValuesWin) { EXPECT_EQ(Parse({"-w", "1", "-w", "2"}).values.window, 2); }
 
 TEST(Flags, UnknownOnesAreRefusedWithTheNearest) {

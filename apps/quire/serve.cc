@@ -121,7 +121,7 @@ std::string FirstRequest(const Server& server, const ServeConfig& config) {
   Json body;
   body["model"] = Json(ServedName(config));
   body["messages"] = Json(JsonArray{message});
-  return StrCat("curl", options, " ", url, config.server.listen.root_path,
+  return StrCat("curl", options, " ", url, server.root_path(),
                 "/v1/chat/completions -H 'Content-Type: application/json' -d '", body.Dump(), "'");
 }
 

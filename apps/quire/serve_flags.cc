@@ -11,6 +11,7 @@
 #include "apps/quire/io.h"
 #include "apps/quire/vllm_flags.h"
 #include "base/strings.h"
+#include "config/field_value.h"
 #include "config/options.h"
 #include "formats/yaml.h"
 
@@ -34,6 +35,17 @@ std::string WithAliases(std::string_view name) {
   return std::string(name);
 }
 
+// What web pages may do is one item here, and a JSON list of them in vLLM.
+template <typename Set>
+Status SetItems(std::string_view name, std::string_view text, const Set& set) {
+  if (!name.starts_with("allowed-") || !text.starts_with('[')) return set(text);
+  std::vector<std::string> items;
+  QUIRE_ASSIGN_OR_RETURN(const Json list, ParseJson(text));
+  QUIRE_RETURN_IF_ERROR(FieldFromJson(list, items).With(name));
+  for (const std::string& item : items) QUIRE_RETURN_IF_ERROR(set(item));
+  return {};
+}
+
 template <typename Config>
 void AddOptions(FlagSet& flags, std::vector<OptionDescription> options, Config& config,
                 Status (*set)(Config&, std::string_view, std::string_view)) {
@@ -44,7 +56,7 @@ void AddOptions(FlagSet& flags, std::vector<OptionDescription> options, Config& 
     }
     flags.Group(option.group);
     Flag flag = FlagFor(option, [&config, set](std::string_view name, std::string_view text) {
-      return set(config, name, text);
+      return SetItems(name, text, [&](std::string_view item) { return set(config, name, item); });
     });
     flag.takes_many = option.is_repeatable;
     flags.AddFlag(WithAliases(option.name), std::move(flag));

@@ -169,6 +169,20 @@ TEST(ServeFlags, LogsAnswersWhereRequestsAreLoggedAndBoundsWhatWaits) {
   EXPECT_NE(MessageOf({"--custom-histogram-buckets", "{}"}).find("buckets"), std::string::npos);
 }
 
+TEST(ServeFlags, TakesListsAsVllmWritesThem) {
+  const auto origins = [](const std::vector<std::string_view>& args) {
+    return ReadFlags(args).config.server.access.allowed_origins;
+  };
+  const std::vector<std::string> both = {"https://a.example", "https://b.example"};
+  EXPECT_EQ(origins({"--allowed-origins", R"(["https://a.example", "https://b.example"])"}), both);
+  EXPECT_EQ(origins({"--allowed-origins", "https://a.example", "https://b.example"}), both);
+  EXPECT_EQ(origins({"--allowed-origins", R"(["*"])"}), std::vector<std::string>{"*"});
+  for (const char* wrong : {R"(["a")", R"([1])"}) {
+    const std::string message = MessageOf({"--allowed-origins", wrong});
+    EXPECT_NE(message, "") << wrong;
+  }
+}
+
 TEST(ServeFlags, ChecksRanges) {
   EXPECT_NE(MessageOf({"--port", "70000"}).find("port"), std::string::npos);
   EXPECT_NE(MessageOf({"--ssl-keyfile", "k.pem"}).find("ssl-certfile"), std::string::npos);

@@ -48,6 +48,7 @@ void AddNames(const AnthropicChat& chat, FieldNames& names) {
   names.Add("stop", "stop_sequences");
   names.Add("response_format.json_schema", "output_config.format");
   names.Add("response_format", "output_config.format");
+  names.Add("tool_choice.function", "tool_choice");
   names.AddOfTools(".function.parameters", ".input_schema");
   names.AddOfTools(".function", "");
 }

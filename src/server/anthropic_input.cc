@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "server/api_error.h"
+#include "server/chat_messages.h"
 #include "server/field_reader.h"
 
 namespace quire {
@@ -88,6 +89,7 @@ class MessageReader {
   Status AddResult(Json& block) {
     const std::string id = TextMember(block, "tool_use_id");
     if (id.empty()) return InvalidArgument("tool_use_id: must be a string");
+    QUIRE_RETURN_IF_ERROR(CheckContent("content", block["content"]));
     Json message;
     message["role"] = Json("tool");
     message["tool_call_id"] = Json(id);

@@ -100,8 +100,9 @@ class AnthropicListener : public ChatListener {
 
   void Refuse(const Status& error) override {
     if (!stream_.has_begun()) return call_.reply->Send(AnthropicErrorResponse(error));
-    const std::string body = AnthropicErrorBody(HttpStatusOf(error.code()), error.message());
-    if (stream_.Write(StrCat("event: error\ndata: ", body, "\n\n"))) stream_.End();
+    const int http_status = HttpStatusOf(error.code());
+    const auto events = ErrorEventsIn(ErrorShape::kAnthropic, http_status, error.message());
+    if (stream_.Write(events)) stream_.End();
   }
 
  protected:

@@ -122,7 +122,7 @@ TEST(Anthropic, NamesTheFieldThatTheClientSent) {
        "output_config.format.schema: "},
       {R"("system":"s","messages":[{"role":"user","content":[{"type":"tool_result",)"
        R"("tool_use_id":"1","content":[{"type":"image"}]}]}])",
-       "messages[0].content[0]: "}};
+       "messages[0].content[0].content[0]: "}};
   for (const auto& [field, message] : cases) {
     const HttpResponse response = rig.Post(kPath, Body(StrCat(",", field)));
     EXPECT_EQ(response.status, 400) << field;

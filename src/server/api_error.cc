@@ -30,9 +30,19 @@ std::string_view AnthropicTypeOf(int http_status) {
       return "rate_limit_error";
     case 503:
       return "overloaded_error";
+    case 504:
+      return "timeout_error";
     default:
       return http_status < 500 ? "invalid_request_error" : "api_error";
   }
+}
+
+// Whether `path` is that of `route` or goes on from there.
+bool IsUnder(std::string_view path, std::string_view route) {
+  const std::size_t at = path.find(route);
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = path.substr(at + route.size());
+  return rest.empty() || rest.front() == '/';
 }
 
 HttpResponse WithRetryAfter(HttpResponse response) {
@@ -167,10 +177,44 @@ HttpResponse AnthropicErrorResponse(const Status& error) {
   return AnthropicError(HttpStatusOf(error.code()), error.message());
 }
 
+ErrorShape ErrorShapeOf(std::string_view path) {
+  if (IsUnder(path, "/v1/messages")) return ErrorShape::kAnthropic;
+  return IsUnder(path, "/v1/responses") ? ErrorShape::kResponses : ErrorShape::kOpenai;
+}
+
 HttpResponse RefusalFor(std::string_view path, int http_status, std::string_view message) {
-  constexpr std::string_view kMessages = "/v1/messages";
-  const bool is_anthropic = path == kMessages || path.starts_with("/v1/messages/");
-  return is_anthropic ? AnthropicError(http_status, message) : ErrorResponse(http_status, message);
+  return RefusalIn(ErrorShapeOf(path), http_status, message);
+}
+
+HttpResponse RefusalIn(ErrorShape shape, int http_status, std::string_view message) {
+  return shape == ErrorShape::kAnthropic ? AnthropicError(http_status, message)
+                                         : ErrorResponse(http_status, message);
+}
+
+std::string ErrorEventsIn(ErrorShape shape, int http_status, std::string_view message) {
+  switch (shape) {
+    case ErrorShape::kAnthropic:
+      return StrCat("event: error\ndata: ", AnthropicErrorBody(http_status, message), "\n\n");
+    case ErrorShape::kResponses:
+      return StrCat("event: error\ndata: {\"type\":\"error\",",
+                    ResponsesErrorMembers(http_status, message), "}\n\n");
+    case ErrorShape::kOpenai:
+      break;
+  }
+  return StrCat("data: ", ErrorBody(http_status, message, FieldOf(message)),
+                "\n\ndata: [DONE]\n\n");
+}
+
+std::string ResponsesErrorMembers(int http_status, std::string_view message) {
+  std::string out = R"("code":")";
+  out += ErrorTypeOf(http_status);
+  out += R"(","param":null,"message":)";
+  AppendJsonString(out, message);
+  // Clients that look for an error under its usual name find it too.
+  const std::string usual = ErrorBody(http_status, message);
+  out += ',';
+  out += std::string_view(usual).substr(1, usual.size() - 2);
+  return out;
 }
 
 }  // namespace quire

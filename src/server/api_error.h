@@ -35,8 +35,19 @@ std::string ErrorBodyOfType(std::string_view type, int http_status, std::string_
 HttpResponse ErrorResponse(const Status& error);
 HttpResponse ErrorResponse(int http_status, std::string_view message, std::string_view param = {});
 
+// Whose clients read an error.
+enum class ErrorShape { kOpenai, kResponses, kAnthropic };
+// Of the clients of `path`, before which a proxy's own path may stand.
+ErrorShape ErrorShapeOf(std::string_view path);
+
 // The answer that refuses a request of `path`, in the shape that its clients know.
 HttpResponse RefusalFor(std::string_view path, int http_status, std::string_view message);
+HttpResponse RefusalIn(ErrorShape shape, int http_status, std::string_view message);
+// The last events of a stream that fails after it has begun.
+std::string ErrorEventsIn(ErrorShape shape, int http_status, std::string_view message);
+
+// The members of an event of /v1/responses that says an error, after its type and number.
+std::string ResponsesErrorMembers(int http_status, std::string_view message);
 
 // {"type": "error", "error": {"type", "message"}}: Anthropic's shape.
 std::string AnthropicErrorBody(int http_status, std::string_view message);

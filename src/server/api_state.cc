@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "base/strings.h"
 #include "server/api_error.h"
+#include "server/http_wire.h"
 
 namespace quire {
 namespace {
@@ -20,11 +21,9 @@ constexpr std::size_t kMaxNamesShown = 8;
 
 bool IsJson(std::string_view content_type) {
   const std::string_view kind = content_type.substr(0, content_type.find(';'));
-  constexpr std::string_view kJson = "application/json";
-  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
   const std::size_t end = kind.find_last_not_of(" \t");
-  return std::ranges::equal(kind.substr(0, end == std::string_view::npos ? 0 : end + 1), kJson,
-                            same);
+  return EqualsIgnoringCase(kind.substr(0, end == std::string_view::npos ? 0 : end + 1),
+                            "application/json");
 }
 
 Status RunJson(ApiCall call, const JsonHandler& handler) {

@@ -162,6 +162,16 @@ const Json& At(const Json& json, int index, Rest... rest) {
 }
 inline std::string TextOf(const Json& json) { return json.is_string() ? json.string() : ""; }
 
+// The text of a stream of either kind.
+inline std::string JoinedText(const std::vector<Json>& events) {
+  std::string text;
+  for (const Json& event : events) {
+    const Json& choice = At(event, "choices", 0);
+    text += TextOf(At(choice, "text")) + TextOf(At(choice, "delta", "content"));
+  }
+  return text;
+}
+
 // A template that shows all that it is given.
 inline constexpr std::string_view kTestTemplate =
     "{% if tools %}[{{ tools | length }} tools]{% endif %}"

@@ -6,6 +6,7 @@
 #include <openssl/sha.h>
 
 #include "base/strings.h"
+#include "server/http_wire.h"
 
 namespace quire {
 
@@ -22,12 +23,8 @@ std::string_view Trim(std::string_view text) {
 
 // The key of "Bearer KEY", whatever the case of the scheme; empty where there is none.
 std::string_view BearerKey(std::string_view authorization) {
-  constexpr std::string_view kScheme = "bearer ";
-  if (authorization.size() < kScheme.size()) return {};
-  for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = authorization[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kScheme[i]) return {};
-  }
+  constexpr std::string_view kScheme = "Bearer ";
+  if (!EqualsIgnoringCase(authorization.substr(0, kScheme.size()), kScheme)) return {};
   return Trim(authorization.substr(kScheme.size()));
 }
 

@@ -36,9 +36,9 @@ Status PrepareRole(Json& message, std::string_view source) {
   return InvalidArgument(StrCat("role: must be ", Join(kRoles, ", "), ", got ", Printable(name)));
 }
 
-// The text of a part, moved out of it.
-Result<std::string> TextOfPart(Json& part) {
-  if (part.is_string()) return part.string();
+// The member of a part that holds its text; empty where the part is the text.
+Result<std::string_view> TextFieldOf(const Json& part) {
+  if (part.is_string()) return std::string_view();
   const Json* type = part.Find("type");
   if (type == nullptr || !type->is_string()) {
     return InvalidArgument("must be a string or an object with a type");
@@ -56,7 +56,13 @@ Result<std::string> TextOfPart(Json& part) {
   if (text == nullptr || !text->is_string()) {
     return InvalidArgument(StrCat(field, ": must be a string"));
   }
-  return std::move(part[field]).string();
+  return field;
+}
+
+// The text of a part, moved out of it.
+Result<std::string> TextOfPart(Json& part) {
+  QUIRE_ASSIGN_OR_RETURN(const std::string_view field, TextFieldOf(part));
+  return field.empty() ? part.string() : std::move(part[field]).string();
 }
 
 Json TextPart(std::string text) {
@@ -92,11 +98,54 @@ Status PrepareContent(Json& message, bool as_parts) {
   return {};
 }
 
-// Templates write arguments as JSON themselves.
-Status PrepareArguments(Json& function) {
+Status PrepareFunction(Json& function) {
   const Json* name = function.Find("name");
   if (name == nullptr || !name->is_string()) return InvalidArgument("name: must be a string");
-  Json& arguments = function["arguments"];
+  return PrepareArguments(function["arguments"]);
+}
+Status PrepareCalls(Json& message) {
+  const Json* calls = message.Find("tool_calls");
+  if (calls == nullptr) return {};
+  if (!calls->is_null() && !calls->is_array()) {
+    return InvalidArgument(StrCat("tool_calls: must be a list, got ", calls->kind()));
+  }
+  if (calls->is_null() || calls->array().empty()) {
+    // Many templates ask only whether the member is there.
+    std::erase_if(message.object(),
+                  [](const auto& member) { return member.first == "tool_calls"; });
+    return {};
+  }
+  JsonArray& list = message["tool_calls"].array();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json* function = list[i].Find("function");
+    const std::string path = StrCat("tool_calls[", i, "].function");
+    if (function == nullptr || !function->is_object()) {
+      return InvalidArgument(StrCat(path, ": must be an object"));
+    }
+    const Status status = PrepareFunction(list[i]["function"]);
+    if (!status.ok()) return UnderPath(path, status);
+  }
+  return {};
+}
+
+Status PrepareMessage(Json& message, bool as_parts, std::string_view source) {
+  if (!message.is_object()) {
+    return InvalidArgument(StrCat("must be an object, got ", message.kind()));
+  }
+  QUIRE_RETURN_IF_ERROR(PrepareRole(message, source));
+  const Json* content = message.Find("content");
+  const bool is_empty = content == nullptr || content->is_null();
+  if (is_empty && message.Find("role")->string() == "user") {
+    return InvalidArgument("content: is required");
+  }
+  QUIRE_RETURN_IF_ERROR(PrepareContent(message, as_parts));
+  return PrepareCalls(message);
+}
+
+}  // namespace
+
+// Templates write arguments as JSON themselves.
+Status PrepareArguments(Json& arguments) {
   if (arguments.is_object()) return {};
   if (arguments.is_null() || (arguments.is_string() && arguments.string().empty())) {
     arguments = Json(JsonObject{});
@@ -118,44 +167,18 @@ Status PrepareArguments(Json& function) {
   return {};
 }
 
-Status PrepareCalls(Json& message) {
-  const Json* calls = message.Find("tool_calls");
-  if (calls == nullptr) return {};
-  if (!calls->is_null() && !calls->is_array()) {
-    return InvalidArgument(StrCat("tool_calls: must be a list, got ", calls->kind()));
+Status CheckContent(std::string_view name, const Json& content) {
+  if (content.is_string() || content.is_null()) return {};
+  if (!content.is_array()) {
+    return InvalidArgument(
+        StrCat(name, ": must be a string or a list of parts, got ", content.kind()));
   }
-  if (calls->is_null() || calls->array().empty()) {
-    // Many templates ask only whether the member is there.
-    std::erase_if(message.object(),
-                  [](const auto& member) { return member.first == "tool_calls"; });
-    return {};
-  }
-  JsonArray& list = message["tool_calls"].array();
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const Json* function = list[i].Find("function");
-    const Status status = function == nullptr || !function->is_object()
-                              ? InvalidArgument("function: must be an object")
-                              : PrepareArguments(list[i]["function"]);
-    if (!status.ok()) return UnderPath(StrCat("tool_calls[", i, "]"), status);
+  for (std::size_t i = 0; i < content.array().size(); ++i) {
+    const Status status = TextFieldOf(content.array()[i]).status();
+    if (!status.ok()) return UnderPath(StrCat(name, "[", i, "]"), status);
   }
   return {};
 }
-
-Status PrepareMessage(Json& message, bool as_parts, std::string_view source) {
-  if (!message.is_object()) {
-    return InvalidArgument(StrCat("must be an object, got ", message.kind()));
-  }
-  QUIRE_RETURN_IF_ERROR(PrepareRole(message, source));
-  const Json* content = message.Find("content");
-  const bool is_empty = content == nullptr || content->is_null();
-  if (is_empty && message.Find("role")->string() == "user") {
-    return InvalidArgument("content: is required");
-  }
-  QUIRE_RETURN_IF_ERROR(PrepareContent(message, as_parts));
-  return PrepareCalls(message);
-}
-
-}  // namespace
 
 Status PrepareMessages(Json& messages, bool as_parts, std::string_view template_source) {
   if (!messages.is_array()) {

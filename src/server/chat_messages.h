@@ -17,4 +17,11 @@ namespace quire {
 // kInvalidArgument names the message: "messages[2].content[0]: …".
 Status PrepareMessages(Json& messages, bool as_parts, std::string_view template_source);
 
+// For dialects whose messages are made from parts of other names, which refusals are to name.
+
+// Brings the arguments of a call, the text of a JSON object or one, into their form there.
+Status PrepareArguments(Json& arguments);
+// Whether `content`, which clients call `name`, can become that of a message.
+Status CheckContent(std::string_view name, const Json& content);
+
 }  // namespace quire

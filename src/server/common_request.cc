@@ -49,6 +49,10 @@ Status ReadStreamOptions(CommonFields& common, Delivery& delivery) {
   if (!delivery.is_stream) {
     return InvalidArgument("stream_options: only with stream: true");
   }
+  if (!common.stream_options.value.is_object()) {
+    return InvalidArgument(
+        StrCat("stream_options: must be an object, got ", common.stream_options.value.kind()));
+  }
   StreamOptions options;
   const auto read = ReadFields(common.stream_options.value, options);
   if (!read.ok()) return UnderPath("stream_options", read.status());

@@ -4,9 +4,11 @@
 #include <regex>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "exec/null_executor.h"
 #include "server/api_testing.h"
+#include "structured/grammar_cache.h"
 
 namespace quire {
 namespace {
@@ -245,6 +247,52 @@ TEST(Constraints, DeepSchemasAreRefusedAndOthersAreServed) {
           .status,
       400);
   rig.PostOk(kCompletions, R"({"prompt":"a"})");
+}
+
+// A schema whose one property has a name of its own.
+std::string SchemaOf(int number) {
+  return StrCat(R"({"type":"object","properties":{"p)", number, R"(":{"const":)", number,
+                R"(}},"required":["p)", number, R"("],"additionalProperties":false})");
+}
+
+TEST(Constraints, OfManySchemasAreEachObeyedBesideAStreamAndCostNoMoreThanTheirGrammars) {
+  constexpr int kNumSchemas = 300;
+  constexpr int kNumFirst = 100;  // until all that is made once is made
+  constexpr std::size_t kMostBytesOfOne = 64 << 10;
+  ApiRig rig(Says(std::string(1000, 'j')));
+  const auto stream =
+      rig.Begin("POST", kCompletions, R"({"prompt":"a","stream":true,"max_tokens":1000})");
+  std::size_t num_bytes = 0;
+  for (int i = 0; i < kNumSchemas; ++i) {
+    if (i == kNumFirst) num_bytes = mallinfo2().uordblks;
+    const Json answer = Constrained(rig, StrCat(R"("json":)", SchemaOf(i)));
+    const Result<Json> object = ParseJson(TextOf(At(answer, "text")));
+    ASSERT_TRUE(object.ok()) << answer.Dump();
+    EXPECT_EQ(At(*object, StrCat("p", i)), Json(i));
+  }
+  EXPECT_LT(mallinfo2().uordblks, num_bytes + (kNumSchemas - kNumFirst) * kMostBytesOfOne);
+  EXPECT_EQ(JoinedText(EventsOf(stream->WaitForEnd().body)), std::string(1000, 'j'));
+}
+
+TEST(Constraints, OfAThousandSchemasAreKeptWithinABound) {
+  constexpr std::size_t kMaxBytes = 256 << 10;
+  GrammarCache cache({.vocab_size = 300, .end_ids = {kTestEos}, .max_bytes = kMaxBytes},
+                     MakeTestTokenizer());
+  const auto params_of = [](int number) {
+    StructuredOutputParams params;
+    params.kind = ConstraintKind::kJson;
+    params.text = SchemaOf(number);
+    return params;
+  };
+  constexpr int kNumSchemas = 1000;
+  for (int i = 0; i < kNumSchemas; ++i) {
+    ASSERT_TRUE(cache.Compile(params_of(i)).ok());
+    ASSERT_LE(cache.num_bytes(), kMaxBytes) << i;
+    ASSERT_NE(cache.Find(params_of(0)).grammar, nullptr) << "it is asked for all the time";
+  }
+  EXPECT_LT(cache.num_grammars(), std::size_t{kNumSchemas / 2});
+  EXPECT_EQ(cache.Find(params_of(1)).grammar, nullptr) << "nobody has asked for it again";
+  EXPECT_NE(cache.Find(params_of(kNumSchemas - 1)).grammar, nullptr);
 }
 
 // Fails each answer at its fourth token, as a worker does where a constraint leaves none.

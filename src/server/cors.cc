@@ -12,7 +12,7 @@ namespace quire {
 namespace {
 
 constexpr std::string_view kAllMethods = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
-constexpr std::string_view kExposed = "X-Request-Id, Retry-After";
+constexpr std::string_view kExposed = "X-Request-Id, Retry-After, Warning";
 constexpr std::string_view kMaxAgeSeconds = "600";
 
 bool AllowsAll(const std::vector<std::string>& list) {

@@ -37,6 +37,7 @@ class HttpFront {
   void SetRoutes(std::vector<Route> routes, WorkGate gate) QUIRE_EXCLUDES(mutex_);
 
   void Handle(std::shared_ptr<const HttpRequest> request, std::shared_ptr<HttpReply> reply) const;
+  const std::string& root_path() const { return options_.root_path; }
   // Header lines of every answer to `request`.
   std::string MoreHeaders(const HttpRequest& request) const;
 

@@ -25,6 +25,7 @@ struct HttpRequest {
 
   // The first header of that name, whatever its case; empty where there is none.
   std::string_view header(std::string_view name) const;
+  int num_headers(std::string_view name) const;
 };
 
 struct HttpResponse {

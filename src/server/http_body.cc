@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/strings.h"
+#include "server/http_wire.h"
 
 namespace quire {
 
@@ -59,8 +60,14 @@ class Inflater {
 
 HttpRefusal UnpackBody(std::size_t max_bytes, HttpRequest& request) {
   const std::string_view encoding = request.header("content-encoding");
-  if (encoding.empty() || encoding == "identity") return {};
-  if (encoding != "gzip" && encoding != "x-gzip" && encoding != "deflate") {
+  if (request.num_headers("content-encoding") > 1) {
+    return {.status = 415, .message = "there is more than one Content-Encoding"};
+  }
+  if (encoding.empty() || EqualsIgnoringCase(encoding, "identity")) return {};
+  const auto is_encoding = [&](std::string_view name) {
+    return EqualsIgnoringCase(encoding, name);
+  };
+  if (!is_encoding("gzip") && !is_encoding("x-gzip") && !is_encoding("deflate")) {
     return {.status = 415,
             .message = StrCat("Content-Encoding ", Printable(encoding),
                               " is not supported: gzip and deflate are")};

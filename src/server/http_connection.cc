@@ -139,7 +139,8 @@ void HttpConnection::BeginAnswer(HttpRequest request, bool keeps_alive) {
           .is_http_1_0 = parser_.is_http_1_0(),
           .keeps_alive = keeps_alive,
           .more_headers = service_.more_headers ? service_.more_headers(*request_) : "",
-          .max_send_buffer = service_.max_send_buffer},
+          .max_send_buffer = service_.max_send_buffer,
+          .error_shape = ErrorShapeOf(request_->path)},
       outbox_, weak_from_this());
   Enter(Phase::kAnswer, service_.request_timeout);
   is_counted_active_ = true;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "server/api_error.h"
 #include "server/http_wire.h"
 
 namespace quire {
@@ -89,9 +88,9 @@ void HttpExchange::EndBody() {
 void HttpExchange::EndWithError(int http_status, std::string_view message) {
   must_close_ = true;
   if (state_ == State::kWaiting) {
-    AppendAnswer(ErrorResponse(http_status, message));
+    AppendAnswer(RefusalIn(settings_.error_shape, http_status, message));
   } else if (is_event_stream_) {
-    AppendBody(StrCat("data: ", ErrorBody(http_status, message), "\n\n"));
+    AppendBody(ErrorEventsIn(settings_.error_shape, http_status, message));
     EndBody();
   } else {
     state_ = State::kEnded;

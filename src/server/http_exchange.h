@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "server/api_error.h"
 #include "server/http.h"
 
 namespace quire {
@@ -45,6 +46,7 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
     bool keeps_alive = true;
     std::string more_headers;         // whole lines, of every answer
     std::size_t max_send_buffer = 0;  // bytes of a stream that may wait for the client
+    ErrorShape error_shape = ErrorShape::kOpenai;
   };
 
   HttpExchange(Settings settings, std::shared_ptr<HttpOutbox> outbox,

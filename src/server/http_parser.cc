@@ -75,21 +75,6 @@ class RequestReader : public http::basic_parser<true> {
   const int max_fields_;
 };
 
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
-}
-
-int CountHeaders(const HttpRequest& request, std::string_view name) {
-  return static_cast<int>(std::ranges::count_if(request.headers, [name](const HttpHeader& header) {
-    return EqualsIgnoringCase(header.name, name);
-  }));
-}
-
 // Whether a line of the head begins with a blank. Beast joins it to the line before; what stands
 // between the client and this server may have read something else (RFC 9112, 5.2).
 bool HasFoldedLine(std::string_view head) {
@@ -103,6 +88,11 @@ std::string_view HttpRequest::header(std::string_view name) const {
     if (EqualsIgnoringCase(header.name, name)) return header.value;
   }
   return {};
+}
+
+int HttpRequest::num_headers(std::string_view name) const {
+  return static_cast<int>(std::ranges::count_if(
+      headers, [name](const HttpHeader& header) { return EqualsIgnoringCase(header.name, name); }));
 }
 
 struct HttpParser::State {
@@ -232,9 +222,15 @@ HttpParser::Progress HttpParser::CheckHead() {
   if (!is_http_1_0_ && request.header("host").empty()) {
     return Refuse(400, "the Host header is missing");
   }
-  if (CountHeaders(request, "host") > 1) return Refuse(400, "there is more than one Host header");
+  if (request.num_headers("host") > 1) return Refuse(400, "there is more than one Host header");
+  // The same length twice is one length to some and an error to others (RFC 9112, 6.3).
+  if (request.num_headers("content-length") > 1 ||
+      request.header("content-length").find(',') != std::string_view::npos) {
+    return Refuse(400, "there is more than one Content-Length");
+  }
   const std::string_view encoding = request.header("transfer-encoding");
-  if (!encoding.empty() && (is_http_1_0_ || !EqualsIgnoringCase(encoding, "chunked"))) {
+  if (request.num_headers("transfer-encoding") > 0 &&
+      (is_http_1_0_ || !EqualsIgnoringCase(encoding, "chunked"))) {
     return Refuse(400, StrCat("Transfer-Encoding ", Printable(encoding),
                               is_http_1_0_ ? " is not part of HTTP/1.0" : " is not supported"));
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "server/http_target.h"
 
 namespace quire {
@@ -105,6 +106,30 @@ TEST(HttpParser, RefusesTwoLengthsOfOneBody) {
   EXPECT_EQ(RefusedWith("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n"
                         "Content-Length: 6\r\n\r\nhello"),
             400);
+  for (const char* lengths :
+       {"Content-Length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5, 5\r\n",
+        "Transfer-Encoding:\r\nContent-Length: 5\r\n",
+        "Content-Length: 5\r\nTransfer-Encoding:\r\n",
+        "Transfer-Encoding: identity\r\nContent-Length: 5\r\n"}) {
+    const std::string head = StrCat("POST / HTTP/1.1\r\nHost: h\r\n", lengths, "\r\nhello");
+    EXPECT_EQ(RefusedWith(head), 400) << lengths;
+  }
+}
+
+TEST(HttpParser, RefusesAnEncodingOfTheBodyThatItCannotBeSureOf) {
+  for (const char* encoding :
+       {"Transfer-Encoding:\r\n", "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked, chunked\r\n", "Transfer-Encoding: chunked;a=b\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n", "Transfer-Encoding : chunked\r\n",
+        "Transfer-Encoding: \x0b"
+        "chunked\r\n"}) {
+    const std::string text =
+        StrCat("POST / HTTP/1.1\r\nHost: h\r\n", encoding, "\r\n2\r\n{}\r\n0\r\n\r\n");
+    EXPECT_EQ(RefusedWith(text), 400) << encoding;
+  }
 }
 
 // A proxy in front may have chosen the other one.
@@ -182,6 +207,7 @@ TEST(HttpTarget, ReadsTheThreeForms) {
   EXPECT_EQ(ParseHttpTarget("/a/b?c=d#e")->query, "c=d");
   EXPECT_EQ(ParseHttpTarget("http://host:80/a?b")->path, "/a");
   EXPECT_EQ(ParseHttpTarget("http://host")->path, "/");
+  EXPECT_EQ(ParseHttpTarget("HTTPS://host/a")->path, "/a");
   EXPECT_EQ(ParseHttpTarget("*")->path, "*");
   EXPECT_FALSE(ParseHttpTarget("host:443"));
   EXPECT_FALSE(ParseHttpTarget("/a%2"));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "server/http_wire.h"
 
 namespace quire {
 
@@ -45,7 +46,7 @@ bool HasControlByte(std::string_view text) {
 std::optional<HttpTarget> ParseHttpTarget(std::string_view target) {
   target = target.substr(0, target.find('#'));
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!target.starts_with(scheme)) continue;
+    if (!EqualsIgnoringCase(target.substr(0, scheme.size()), scheme)) continue;
     target.remove_prefix(scheme.size());
     const std::size_t slash = target.find_first_of("/?");
     if (slash == std::string_view::npos) return HttpTarget{.path = "/"};

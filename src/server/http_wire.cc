@@ -62,6 +62,15 @@ std::string_view ReasonOf(int http_status) {
   }
 }
 
+bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
 void AppendHeader(std::string_view name, std::string_view value, std::string& out) {
   out += name;
   out += ": ";

@@ -1,4 +1,4 @@
-// How an answer looks on the wire.
+// What HTTP looks like on the wire, answers above all.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,9 @@ struct HttpFraming {
   bool is_http_1_0 = false;
   std::string_view more_headers;  // whole lines, each with its CRLF
 };
+
+// Names and tokens of HTTP have no case.
+bool EqualsIgnoringCase(std::string_view a, std::string_view b);
 
 // "Not Found" for 404.
 std::string_view ReasonOf(int http_status);

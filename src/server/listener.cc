@@ -71,8 +71,11 @@ int Listen(const sockaddr* address, socklen_t size) {
   return fd;
 }
 
-// Whether nobody answers on the socket file of `address`.
+// Whether `address` is a socket file on which nobody answers. Connecting to any other file is
+// refused as well.
 bool IsDead(const sockaddr_un& address) {
+  struct stat file {};
+  if (lstat(address.sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
   const bool is_refused =

@@ -164,7 +164,8 @@ TEST(Chat, ReadsTheArgumentsOfEarlierCalls) {
     EXPECT_NE(RenderedText(rig, history(empty)).find("(f {})"), std::string::npos) << empty;
   }
   for (const char* broken : {R"("{")", R"("[1]")", "7", R"("\"a\"")"}) {
-    EXPECT_EQ(rig.Refused(kPath, Body("", history(broken))), "messages[1].tool_calls[0].arguments")
+    EXPECT_EQ(rig.Refused(kPath, Body("", history(broken))),
+              "messages[1].tool_calls[0].function.arguments")
         << broken;
   }
 }

@@ -14,12 +14,6 @@ const std::string kLongText(2000, 'a');
 
 constexpr const char* kPath = "/v1/completions";
 
-std::string JoinedText(const std::vector<Json>& events) {
-  std::string text;
-  for (const Json& event : events) text += TextOf(At(event, "choices", 0, "text"));
-  return text;
-}
-
 TEST(Completions, AnswersWithTextReasonAndUsage) {
   ApiRig rig(Says("red green"));
   const Json reply = rig.PostOk(kPath, R"({"model":"alias","prompt":"ab","max_tokens":20})");

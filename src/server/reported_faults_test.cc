@@ -16,15 +16,6 @@ std::string Ids(int count, int first = 97) {
   return ids.Dump();
 }
 
-std::string JoinedText(const std::vector<Json>& events) {
-  std::string text;
-  for (const Json& event : events) {
-    const Json& choice = At(event, "choices", 0);
-    text += TextOf(At(choice, "text")) + TextOf(At(choice, "delta", "content"));
-  }
-  return text;
-}
-
 // The texts of an answer in both modes, on both routes; they must be equal.
 std::string TextInAllModes(ApiRig& rig, const std::string& more) {
   const std::string completion = StrCat(R"({"prompt":"a")", more);

@@ -127,7 +127,6 @@ class ResponseListener : public ChatListener {
   }
 
   void Refuse(const Status& error) override {
-    const int http_status = HttpStatusOf(error.code());
     if (shape_.is_background) {
       status_ = "failed";
       error_ = StrCat(R"({"code":"server_error","message":)", Json(error.message()).Dump(), "}");
@@ -142,14 +141,8 @@ class ResponseListener : public ChatListener {
     if (!stream_.has_begun()) return call_.reply->Send(ErrorResponse(error));
     events_.clear();
     BeginEvent("error");
-    events_ += R"(,"code":)";
-    AppendJsonString(events_, ErrorTypeOf(http_status));
-    events_ += R"(,"param":null,"message":)";
-    AppendJsonString(events_, error.message());
-    // Clients that look for an error under its usual name find it too.
-    const std::string usual = ErrorBody(http_status, error.message());
     events_ += ',';
-    events_ += std::string_view(usual).substr(1, usual.size() - 2);
+    events_ += ResponsesErrorMembers(HttpStatusOf(error.code()), error.message());
     EndEvent();
     EndStream();
   }

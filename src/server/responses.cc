@@ -136,6 +136,7 @@ Status ReadInput(const ApiCall& call, Response& response) {
 Status ReadTools(ApiCall& call, Response& response) {
   ResponsesRequest& request = response.request;
   ChatJob& job = response.task.job;
+  job.names.Add("tool_choice.function", "tool_choice");
   job.names.AddOfTools(".function", "");
   QUIRE_ASSIGN_OR_RETURN(Json tools, ChatToolsOf(request.tools.value));
   const ToolFields fields{tools, request.tool_choice.value, request.parallel_tool_calls};

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "server/api_error.h"
+#include "server/chat_messages.h"
 
 namespace quire {
 namespace {
@@ -66,6 +67,8 @@ class MessageList {
     const std::string call_id = TextMember(item, "call_id");
     if (name.empty()) return InvalidArgument("name: must be a string");
     if (call_id.empty()) return InvalidArgument("call_id: must be a string");
+    Json arguments = item["arguments"];
+    QUIRE_RETURN_IF_ERROR(PrepareArguments(arguments));
     Json function{JsonObject{{"name", Json(name)}, {"arguments", std::move(item["arguments"])}}};
     Json call;
     call["id"] = Json(call_id);
@@ -81,6 +84,7 @@ class MessageList {
     const std::string call_id = TextMember(item, "call_id");
     if (call_id.empty()) return InvalidArgument("call_id: must be a string");
     if (item.Find("output") == nullptr) return InvalidArgument("output: is required");
+    QUIRE_RETURN_IF_ERROR(CheckContent("output", item["output"]));
     Json message;
     message["role"] = Json("tool");
     message["tool_call_id"] = Json(call_id);

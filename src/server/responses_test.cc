@@ -138,6 +138,16 @@ TEST(Responses, NameWhatIsWrongWithTheirInput) {
       {"input[0].type", R"("input":[{"type":"item_reference","id":"x"}])"},
       {"input[1].call_id",
        R"("input":[{"role":"user","content":"a"},{"type":"function_call_output","output":"x"}])"},
+      {"input[1].arguments", R"("input":[{"role":"user","content":"a"},{"type":"function_call",)"
+                             R"("call_id":"c","name":"f","arguments":"{"}])"},
+      {"input[2].arguments",
+       R"("input":[{"role":"user","content":"a"},{"type":"reasoning","summary":[]},)"
+       R"({"type":"function_call","call_id":"c","name":"f","arguments":"[1]"}])"},
+      {"input[1].output[0]",
+       R"("input":[{"role":"user","content":"a"},{"type":"function_call_output",)"
+       R"("call_id":"c","output":[{"type":"input_image"}]}])"},
+      {"tool_choice.name", R"("input":"a","tools":[{"type":"function","name":"f"}],)"
+                           R"("tool_choice":{"type":"function","name":7})"},
       {"tools[0].type", R"("input":"a","tools":[{"type":"web_search"}])"},
       {"include", R"("input":"a","include":["file_search_call.results"])"},
       {"background", R"("input":"a","background":true,"store":false)"},

@@ -49,6 +49,9 @@ Result<FrontOptions> MakeFrontOptions(const ServerConfig& config) {
   }
   std::string root = config.listen.root_path;
   while (root.ends_with('/')) root.pop_back();
+  if (!root.empty() && root.front() != '/') {
+    return InvalidArgument(StrCat("--root-path: must begin with /, got ", Printable(root)));
+  }
   FrontOptions options{.keys = KeyRing(keys),
                        .cors = {.origins = access.allowed_origins,
                                 .methods = access.allowed_methods,
@@ -169,6 +172,8 @@ std::string Server::address() const {
   return StrCat(config.tls.certfile.empty() ? "http://" : "https://", state_->HostForUrls(), ":",
                 port());
 }
+
+const std::string& Server::root_path() const { return state_->front.root_path(); }
 
 int Server::port() const { return state_->http == nullptr ? 0 : state_->http->port(); }
 

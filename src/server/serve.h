@@ -35,7 +35,8 @@ class Server {
   // "http://127.0.0.1:8000", or "unix:/path".
   std::string address() const;
   int port() const;
-  std::int64_t num_active() const;  // requests that are being answered
+  const std::string& root_path() const;  // without a slash at its end
+  std::int64_t num_active() const;       // requests that are being answered
   std::int64_t num_connections() const;
 
   // Reads key and certificate again, for connections to come. What there was stays on an error.

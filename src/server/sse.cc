@@ -33,9 +33,8 @@ void SseStream::Finish(std::string events) {
 
 void SseStream::Fail(const Status& error) {
   if (!has_begun_) return reply_->Send(ErrorResponse(error));
-  const std::string body =
-      ErrorBody(HttpStatusOf(error.code()), error.message(), FieldOf(error.message()));
-  Finish(StrCat("data: ", body, "\n\n"));
+  const int http_status = HttpStatusOf(error.code());
+  if (Write(ErrorEventsIn(ErrorShape::kOpenai, http_status, error.message()))) End();
 }
 
 }  // namespace quire

@@ -1,21 +1,26 @@
 // What the tests of this folder share: a server on a free port and a client that sees every byte.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/mutex.h"
 #include "base/strings.h"
+#include "formats/json.h"
 #include "server/serve.h"
 
 namespace quire {
@@ -165,6 +170,56 @@ class TestClient {
   bool is_ended_ = false;
   std::string buffer_;
 };
+
+// Holds replies until a test answers them.
+class Desk {
+ public:
+  Route Holding(std::string path) {
+    return {"POST", std::move(path), Access::kKey,
+            [this](const auto&, const std::shared_ptr<HttpReply>& reply) {
+              MutexLock lock(mutex_);
+              replies_.push_back(reply);
+              changed_.notify_all();
+            }};
+  }
+  std::shared_ptr<HttpReply> Next() {
+    MutexLock lock(mutex_);
+    while (replies_.empty()) changed_.wait(mutex_);
+    std::shared_ptr<HttpReply> reply = replies_.back();
+    replies_.pop_back();
+    return reply;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::shared_ptr<HttpReply>> replies_ QUIRE_GUARDED_BY(mutex_);
+};
+
+// Whether `condition` comes true within a minute.
+template <typename Condition>
+bool Eventually(const Condition& condition) {
+  for (int i = 0; i < 12'000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+// Whether `body` is one error with `code` in the one shape of all errors.
+inline testing::AssertionResult IsError(const std::string& body, int code) {
+  const auto json = ParseJson(body);
+  if (!json.ok()) return testing::AssertionFailure() << "no JSON: " << body;
+  const Json* error = json->Find("error");
+  if (error == nullptr) return testing::AssertionFailure() << "no error: " << body;
+  for (const char* name : {"message", "type", "param", "code"}) {
+    if (error->Find(name) == nullptr) return testing::AssertionFailure() << "no " << name;
+  }
+  if (!error->Find("code")->is_int() || error->Find("code")->integer() != code) {
+    return testing::AssertionFailure() << body;
+  }
+  return testing::AssertionSuccess();
+}
 
 inline std::string PostText(std::string_view path, std::string_view body,
                             std::string_view more_headers = {}) {

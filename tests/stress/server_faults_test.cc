@@ -31,16 +31,6 @@ std::string Completion(int max_tokens, bool is_stream, std::string_view more = {
                          is_stream ? R"(,"stream":true)" : "", more, "}"));
 }
 
-template <typename Condition>
-bool Eventually(const Condition& condition, milliseconds patience = milliseconds(60'000)) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return true;
-}
-
 // After what was freed has been given back to the system.
 double ResidentMegabytes() {
   malloc_trim(0);
