@@ -97,8 +97,8 @@ void Attention(benchmark::State& state, DType type) {
   const Shape rows_shape = {rows, kHeads, kHeadDim};
   std::size_t next = 0;
   for (auto _ : state) {
-    ops::PagedAttention(test.ctx, F32View(q.data(), rows_shape), pages[next++ % layers], batch, {.scale = 0.125F},
-                        F32View(out.data(), rows_shape));
+    ops::PagedAttention(test.ctx, F32View(q.data(), rows_shape), pages[next++ % layers], batch,
+                        {.scale = 0.125F}, F32View(out.data(), rows_shape));
   }
   using benchmark::Counter;
   const auto calls = static_cast<double>(state.iterations());

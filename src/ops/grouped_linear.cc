@@ -105,7 +105,7 @@ void GroupedProduct::LookAtWeights() {
 void GroupedProduct::TakeScratch() {
   const std::int64_t cut_bytes =
       CeilDiv((num_groups() + 1) * static_cast<std::int64_t>(sizeof(GroupCut)), 64) * 64;
-  const std::int64_t panel_bytes = has_quant_ ? PanelBytes(x_.dim(0), depth()) : 0;
+  const std::int64_t panel_bytes = has_quant_ ? x_.dim(0) * PanelBytes(1, depth()) : 0;
   const std::int64_t expanded =
       has_expand_ ? ctx_.pool->num_threads() * kExpandOutputs * depth() : 0;
   const std::int64_t rounded = has_bf16_ ? x_.dim(0) * depth() : 0;
