@@ -173,10 +173,12 @@ TEST(Completions, EndWhereTheTextRepeatsItself) {
 
 TEST(Completions, SayWhyArgumentsOfPlugInsAreRefused) {
   ApiRig rig(Says("ab"));
-  for (const char* path : {kPath, "/v1/chat/completions", "/v1/responses", "/v1/messages"}) {
-    const HttpResponse response = rig.Post(path, R"({"vllm_xargs":{"a":1},"max_tokens":1,)"
-                                                 R"("prompt":"a","input":"a",)"
-                                                 R"("messages":[{"role":"user","content":"a"}]})");
+  for (const auto& [path, more] :
+       {std::pair(kPath, R"("prompt":"a")"), std::pair("/v1/responses", R"("input":"a")"),
+        std::pair("/v1/chat/completions", R"("messages":[{"role":"user","content":"a"}])"),
+        std::pair("/v1/messages", R"("model":"model","max_tokens":1,)"
+                                  R"("messages":[{"role":"user","content":"a"}])")}) {
+    const HttpResponse response = rig.Post(path, StrCat(R"({"vllm_xargs":{"a":1},)", more, "}"));
     EXPECT_EQ(response.status, 400) << path;
     EXPECT_NE(response.body.find("vllm_xargs: is not served here: it is for plug-ins"),
               std::string::npos)
