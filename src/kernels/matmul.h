@@ -68,38 +68,21 @@ inline constexpr int kPanelRows = 64;    // most rows in a panel
 
 // Up to kPanelRows quantized rows, block-major, so that one block of all rows is contiguous.
 // For each block of 32 values of a row, with max the largest magnitude in it:
-//   scale = the smallest power of two with max < 127.5 * scale, code = round to nearest even(x /
-//   scale); max < 1e-30: scale and codes are 0; NaN, infinity or max >= 2^109: scale is NaN and
-//   codes are 0.
-// A scale that is a power of two leaves products with it exact, so a kernel may apply it before
-// the weight's own or after, or add it to an exponent: half the multiplications of a sum.
+//   scale = max / 127, code = round to nearest even(x * (127 / max));
+//   max < 1e-30: scale and codes are 0; NaN, infinity or max >= 2^109: scale is NaN and codes are
+//   0.
 // Sums are of codes: [b, 0] of the first 16, [b, 1] of the last 16, [b, 2] of all 32 of block b.
 // Weights whose codes are stored with an offset start from the negative ones.
 struct QuantPanel {
   std::int8_t* codes;           // [blocks, rows, 32]
   float* scales;                // [blocks, rows]
-  float* starts;                // [blocks, rows]: scale * kIntegerStart
   std::int32_t* negative_sums;  // [blocks, 3, rows]: minus the sum
   float* scaled_sums;           // [blocks, 3, rows]: scale * float(sum)
 };
 inline constexpr float kQuantTiny = 1e-30F;
 inline constexpr int kQuantHugeBits = 0x76000000;  // 2^109
-// 1.5 * 2^23: to its bits an integer of up to 22 bits may be added as an integer.
-inline constexpr float kIntegerStart = 12582912.0F;
-inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 4 + 12 + 12;  // of one row
-
-// The scale's bits for a largest magnitude with these bits, from kQuantTiny up: its exponent, or
-// the next one for what rounds to 128 codes, less that of the most codes.
-inline constexpr int kQuantRoundBits = 0x10000;
-inline constexpr int kQuantExponentMask = 0x7F800000;
-inline constexpr int kQuantMostBits = 6 << 23;
-inline constexpr int kQuantOneTwiceBits =
-    0x7F000000;  // 1's, twice: less the scale's are 1 / scale's
-static constexpr int QuantScaleBits(int max_bits) {
-  return ((max_bits + kQuantRoundBits) & kQuantExponentMask) - kQuantMostBits;
-}
-// Of 1 / scale. (Static: no symbol that objects of different ISAs would share.)
-static constexpr int QuantInverseBits(int scale_bits) { return kQuantOneTwiceBits - scale_bits; }
+inline constexpr float kQuantCodes = 127.0F;
+inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 12 + 12;  // of one row
 
 struct QuantizeArgs {
   const float* x;  // [rows, blocks * 32], row stride `x_stride`

@@ -47,12 +47,13 @@ kernels::KvHead HeadOf(const KvPages& pages, std::int64_t head) {
   const TensorView& k = pages.k;
   const TensorView& v = pages.v;
   const std::int64_t value_bytes = LayoutOf(k.dtype()).block_bytes;
+  const bool apart = pages.block_bytes > 0;
   const std::int64_t k_bytes = HeadBytes(k.dtype(), k.shape());
   const std::int64_t v_bytes = HeadBytes(v.dtype(), v.shape());
   return {.k = k.data() + head * k_bytes,
           .v = v.data() + head * v_bytes,
-          .k_block_stride = k.dim(1) * k_bytes / value_bytes,
-          .v_block_stride = v.dim(1) * v_bytes / value_bytes,
+          .k_block_stride = (apart ? pages.block_bytes : k.dim(1) * k_bytes) / value_bytes,
+          .v_block_stride = (apart ? pages.block_bytes : v.dim(1) * v_bytes) / value_bytes,
           .block_size = k.dim(2),
           .head_dim = k.dim(3),
           .value_dim = v.dim(3)};
@@ -62,6 +63,7 @@ void CheckPages(const KvPages& pages) {
   QUIRE_CHECK(pages.k.shape().rank() == 4 && pages.v.shape().rank() == 4);
   QUIRE_CHECK(pages.k.dtype() == pages.v.dtype());
   for (int i = 0; i < 3; ++i) QUIRE_CHECK(pages.k.dim(i) == pages.v.dim(i));
+  QUIRE_CHECK(pages.block_bytes % LayoutOf(pages.k.dtype()).block_bytes == 0);
 }
 
 // Adjacent rows of one request.

@@ -17,6 +17,7 @@ namespace quire::ops {
 struct KvPages {
   TensorView k;
   TensorView v;
+  std::int64_t block_bytes = 0;  // from one block to the next, in k and in v; 0: they are adjacent
 };
 
 // Bytes of all pages of that shape: more than the values' where there are scales.

@@ -45,16 +45,14 @@ kernels::QuantPanel PanelIn(std::byte* memory, std::int64_t rows, std::int64_t d
   auto* scales = reinterpret_cast<float*>(memory + cells * kQuantValues);
   return {.codes = reinterpret_cast<std::int8_t*>(memory),
           .scales = scales,
-          .starts = scales + cells,
-          .negative_sums = reinterpret_cast<std::int32_t*>(scales + 2 * cells),
-          .scaled_sums = scales + 5 * cells};
+          .negative_sums = reinterpret_cast<std::int32_t*>(scales + cells),
+          .scaled_sums = scales + 4 * cells};
 }
 
 kernels::QuantPanel PanelFrom(const kernels::QuantPanel& panel, std::int64_t rows,
                               std::int64_t block) {
   return {.codes = panel.codes + block * rows * kQuantValues,
           .scales = panel.scales + block * rows,
-          .starts = panel.starts + block * rows,
           .negative_sums = panel.negative_sums + 3 * block * rows,
           .scaled_sums = panel.scaled_sums + 3 * block * rows};
 }

@@ -22,8 +22,10 @@ DType KvCacheElementType(const EngineConfig& config, const kernels::CpuTable& ta
 // What a vector of that type takes.
 KvElement KvElementOf(DType dtype);
 
-// Owns the pages of all layers. Layers of different KV groups share buffers: layer i of each group
-// lies in buffer i. Pages that are never written take no memory.
+// Owns the pages of all layers. What one block has of all layers lies together, so that memory is
+// taken by blocks that are used and no others:
+//   block 0: layer 0's keys, its values, layer 1's keys, … | block 1: …
+// Layers of different KV groups share places: layer i of each group has the i-th.
 class PagedKvCache {
  public:
   static Result<PagedKvCache> Allocate(const KvCacheSpec& spec, std::int64_t num_blocks,
@@ -35,8 +37,7 @@ class PagedKvCache {
   std::int64_t num_blocks() const { return num_blocks_; }
 
  private:
-  std::vector<Buffer> keys_;
-  std::vector<Buffer> values_;
+  Buffer memory_;
   std::vector<ops::KvPages> layers_;
   std::int64_t num_blocks_ = 0;
 };

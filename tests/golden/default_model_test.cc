@@ -136,7 +136,9 @@ TEST_P(DefaultModelTest, PerplexityIsTheReferences) {
 
 const Precision kPrecisions[] = {
     {"Float32", ops::MatmulPrecision::kFloat32, 0.002, 2e-3, 1e-3},
-    {"Fast", ops::MatmulPrecision::kFast, 0.3, 1.5, 1e-2},
+    // What --kv-cache-dtype auto is with these, by the instruction set.
+    {"FastFloat16Cache", ops::MatmulPrecision::kFast, 0.3, 1.5, 1e-2, DType::kF16},
+    {"FastBFloat16Cache", ops::MatmulPrecision::kFast, 0.3, 1.5, 1e-2, DType::kBF16},
     {"Float32Int8Cache", ops::MatmulPrecision::kFloat32, 0.3, 1.5, 5e-3, DType::kI8},
 };
 

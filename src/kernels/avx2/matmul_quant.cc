@@ -3,9 +3,7 @@
 // A block of weights is decoded into eight registers once and then meets every row of the panel:
 // four values of a row, broadcast, times four values of each output give two 16-bit sums per
 // output. Those of several groups are added in 16 bits as long as the codes' range proves that none
-// overflows, then widened to 32. A dot product starts from the bits of 1.5 * 2^23 times the row's
-// scale, a power of two: then its own bits are a float, and subtracting the start leaves the
-// product times the scale. Lanes never mix, so nothing is folded at the end. A block that
+// overflows, then widened to 32. Lanes never mix, so nothing is folded at the end. A block that
 // meets many rows keeps the processor from looking ahead, so blocks are asked for ahead of time.
 #include <immintrin.h>
 
@@ -29,22 +27,21 @@ using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as
 // The panel's values of one block and row.
 struct RowBlock {
   const std::int8_t* codes;
-  const float* start;
+  const float* scale;
   const std::int32_t* negative_sums;  // [3], `stride` apart
   const float* scaled_sums;           // likewise
   std::int64_t stride;
 };
 
-// The dot product's start: that of the scale, minus what the weights' offset adds to it.
+// The dot product's start: minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
 QUIRE_INLINE __m256i Start(const RowBlock& row) {
-  const __m256i start = _mm256_castps_si256(_mm256_set1_ps(*row.start));
   if constexpr (Codec::kOffsetBits < 0) {
-    return start;
+    return _mm256_setzero_si256();
   } else {
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
-    const __m256i offset = _mm256_set1_epi32(row.negative_sums[kWhich * row.stride]);
-    return _mm256_add_epi32(start, _mm256_slli_epi32(offset, Codec::kOffsetBits));
+    return _mm256_slli_epi32(_mm256_set1_epi32(row.negative_sums[kWhich * row.stride]),
+                             Codec::kOffsetBits);
   }
 }
 
@@ -83,7 +80,7 @@ QUIRE_INLINE __m256 AddSub(const Weights& weights, const RowBlock& row, __m256 s
     }
     dot = _mm256_add_epi32(dot, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
-  const __m256 scaled_dot = _mm256_sub_ps(_mm256_castsi256_ps(dot), _mm256_set1_ps(*row.start));
+  const __m256 scaled_dot = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(*row.scale));
   sum = _mm256_fmadd_ps(scaled_dot, weights.scale[kHalf], sum);
   if constexpr (Codec::kHasMin) {
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
@@ -105,7 +102,7 @@ QUIRE_INLINE __m256 AddBlock(const Weights& weights, const RowBlock& row, __m256
 
 QUIRE_INLINE RowBlock RowAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
   return {args.x.codes + (block * args.rows + row) * kQuantValues,
-          args.x.starts + block * args.rows + row,
+          args.x.scales + block * args.rows + row,
           args.x.negative_sums + 3 * block * args.rows + row,
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }

@@ -45,8 +45,7 @@ float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
     sums = {};
     return bits >= kQuantHugeBits ? __builtin_nanf("") : 0.0F;
   }
-  const int scale_bits = QuantScaleBits(bits);
-  const __m256 inverse = _mm256_castsi256_ps(_mm256_set1_epi32(QuantInverseBits(scale_bits)));
+  const __m256 inverse = _mm256_set1_ps(kQuantCodes / max);
   __m256i rounded[4];
   for (int i = 0; i < 4; ++i) rounded[i] = _mm256_cvtps_epi32(_mm256_mul_ps(values[i], inverse));
   // Packing works in halves of registers; the permutation brings fours of codes back in order.
@@ -56,7 +55,7 @@ float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
   const __m256i packed = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), packed);
   sums = SumCodes(packed);
-  return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(scale_bits)));
+  return max / kQuantCodes;
 }
 
 void Quantize(const QuantizeArgs& args) {
@@ -69,7 +68,6 @@ void Quantize(const QuantizeArgs& args) {
                                         args.out.codes + (b * stride + row) * kQuantValues, sums);
       const std::int32_t all[3] = {sums.half[0], sums.half[1], sums.half[0] + sums.half[1]};
       args.out.scales[b * stride + row] = scale;
-      args.out.starts[b * stride + row] = scale * kIntegerStart;
       for (int k = 0; k < 3; ++k) {
         args.out.negative_sums[(3 * b + k) * stride + row] = -all[k];
         args.out.scaled_sums[(3 * b + k) * stride + row] = scale * static_cast<float>(all[k]);

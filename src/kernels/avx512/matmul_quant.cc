@@ -5,10 +5,6 @@
 // so nothing is folded at the end, and one row or sixty-four run through the same instructions. Up
 // to six rows keep their sums in registers; those of more are in the first-level cache.
 //
-// dpbusd and fma share two ports, so what a block costs besides its eight dpbusd counts. A dot
-// product starts from the bits of 1.5 * 2^23 times the row's scale, a power of two: then its own
-// bits are a float, and subtracting the start, on other ports, leaves the product times the scale.
-//
 // A block meets many rows before the next one is read, longer than the processor looks ahead, and
 // tiles end before its own prefetcher is under way: so blocks are asked for ahead of time.
 #include <immintrin.h>
@@ -44,22 +40,21 @@ constexpr std::int64_t kFarApart = 16384;
 // The panel's values of one block, from the first of the rows at hand.
 struct RowBlock {
   const std::int8_t* codes;
-  const float* starts;
+  const float* scales;
   const std::int32_t* negative_sums;  // [3], `stride` apart
   const float* scaled_sums;           // likewise
   std::int64_t stride;
 };
 
-// The dot product's start: that of the scale, minus what the weights' offset adds to it.
+// The dot product's start: minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
 QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
-  const __m512i start = _mm512_castps_si512(_mm512_set1_ps(rows.starts[r]));
   if constexpr (Codec::kOffsetBits < 0) {
-    return start;
+    return _mm512_setzero_si512();
   } else {
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
-    const __m512i offset = _mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]);
-    return _mm512_add_epi32(start, _mm512_slli_epi32(offset, Codec::kOffsetBits));
+    return _mm512_slli_epi32(_mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]),
+                             Codec::kOffsetBits);
   }
 }
 
@@ -90,12 +85,12 @@ QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, Sums<kTil
   }
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
-    const __m512 start = _mm512_set1_ps(rows.starts[r]);
+    const __m512 scale = _mm512_set1_ps(rows.scales[r]);
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
     const __m512 scaled = _mm512_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
 #pragma GCC unroll 2
     for (int t = 0; t < kTiles; ++t) {
-      const __m512 scaled_dot = _mm512_sub_ps(_mm512_castsi512_ps(dots[r][t]), start);
+      const __m512 scaled_dot = _mm512_mul_ps(_mm512_cvtepi32_ps(dots[r][t]), scale);
       __m512 sum = _mm512_fmadd_ps(scaled_dot, weights[t].scale[kHalf], sums[r][t]);
       if constexpr (Codec::kHasMin) sum = _mm512_fmadd_ps(weights[t].min[kHalf], scaled, sum);
       sums[r][t] = sum;
@@ -116,7 +111,7 @@ QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
 
 QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
   return {args.x.codes + (block * args.rows + row) * kQuantValues,
-          args.x.starts + block * args.rows + row,
+          args.x.scales + block * args.rows + row,
           args.x.negative_sums + 3 * block * args.rows + row,
           args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }

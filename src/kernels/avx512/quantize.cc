@@ -41,14 +41,13 @@ float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
     sums = {};
     return bits >= kQuantHugeBits ? __builtin_nanf("") : 0.0F;
   }
-  const int scale_bits = QuantScaleBits(bits);
-  const __m512 inverse = _mm512_castsi512_ps(_mm512_set1_epi32(QuantInverseBits(scale_bits)));
+  const __m512 inverse = _mm512_set1_ps(kQuantCodes / max);
   const __m128i low = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(a, inverse)));
   const __m128i high = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(b, inverse)));
   const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), both);
   sums = SumCodes(both);
-  return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(scale_bits)));
+  return max / kQuantCodes;
 }
 
 // The panel's place of block `block` and row `row`.
@@ -57,14 +56,12 @@ struct Cell {
       : stride(args.panel_rows),
         codes(args.out.codes + (block * stride + row) * kQuantValues),
         scales(args.out.scales + block * stride + row),
-        starts(args.out.starts + block * stride + row),
         negative_sums(args.out.negative_sums + 3 * block * stride + row),
         scaled_sums(args.out.scaled_sums + 3 * block * stride + row) {}
 
   std::int64_t stride;
   std::int8_t* codes;
   float* scales;
-  float* starts;
   std::int32_t* negative_sums;
   float* scaled_sums;
 };
@@ -74,7 +71,6 @@ void QuantizeOne(const float* x, const Cell& cell) {
   const float scale = QuantizeBlock(x, cell.codes, sums);
   const std::int32_t all[3] = {sums.half[0], sums.half[1], sums.half[0] + sums.half[1]};
   *cell.scales = scale;
-  *cell.starts = scale * kIntegerStart;
   for (int k = 0; k < 3; ++k) {
     cell.negative_sums[k * cell.stride] = -all[k];
     cell.scaled_sums[k * cell.stride] = scale * static_cast<float>(all[k]);
@@ -161,19 +157,12 @@ void QuantizeTogether(const float* x, std::int64_t stride, const Cell& cell) {
   const __mmask16 has_codes =
       static_cast<__mmask16>(_mm512_cmp_ps_mask(max, _mm512_set1_ps(kQuantTiny), _CMP_GE_OQ) &
                              static_cast<__mmask16>(~is_bad));
-  // QuantScaleBits and QuantInverseBits, sixteen at once.
-  const __m512i exponent =
-      _mm512_and_si512(_mm512_add_epi32(bits, _mm512_set1_epi32(kQuantRoundBits)),
-                       _mm512_set1_epi32(kQuantExponentMask));
-  const __m512i scale_bits =
-      _mm512_maskz_sub_epi32(has_codes, exponent, _mm512_set1_epi32(kQuantMostBits));
+  const __m512 codes = _mm512_set1_ps(kQuantCodes);
   alignas(64) float inverses[kRowsTogether];
-  _mm512_store_si512(inverses, _mm512_maskz_sub_epi32(
-                                   has_codes, _mm512_set1_epi32(kQuantOneTwiceBits), scale_bits));
-  const __m512 scale = _mm512_mask_blend_ps(is_bad, _mm512_castsi512_ps(scale_bits),
+  _mm512_store_ps(inverses, _mm512_maskz_div_ps(has_codes, codes, max));
+  const __m512 scale = _mm512_mask_blend_ps(is_bad, _mm512_maskz_div_ps(has_codes, max, codes),
                                             _mm512_set1_ps(__builtin_nanf("")));
   _mm512_storeu_ps(cell.scales, scale);
-  _mm512_storeu_ps(cell.starts, _mm512_mul_ps(scale, _mm512_set1_ps(kIntegerStart)));
   __m512i sums[3];  // of the first half, the last, both
   WriteCodes(x, stride, inverses, cell.codes, sums);
   sums[2] = Sum(sums[0], sums[1]);

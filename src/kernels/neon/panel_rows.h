@@ -16,14 +16,14 @@ namespace {
 // The panel's values of one block, from one row on.
 struct RowBlock {
   const std::int8_t* codes;
-  const float* starts;
+  const float* scales;
   const std::int32_t* negative_sums;  // [3], `stride` apart
   const float* scaled_sums;           // likewise
   std::int64_t stride;
 
   QUIRE_INLINE void Skip(int rows) {
     codes += rows * kQuantValues;
-    starts += rows;
+    scales += rows;
     negative_sums += rows;
     scaled_sums += rows;
   }
@@ -31,7 +31,7 @@ struct RowBlock {
 
 QUIRE_INLINE RowBlock RowsOf(const MatmulQuantArgs& args, std::int64_t block) {
   const std::int64_t before = block * args.rows;
-  return {args.x.codes + before * kQuantValues, args.x.starts + before,
+  return {args.x.codes + before * kQuantValues, args.x.scales + before,
           args.x.negative_sums + 3 * before, args.x.scaled_sums + 3 * before, args.rows};
 }
 

@@ -51,15 +51,15 @@ QUIRE_INLINE float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums)
     sums = {};
     return bits >= kQuantHugeBits ? __builtin_nanf("") : 0.0F;
   }
-  const int scale_bits = QuantScaleBits(bits);
-  const float inverse = FromBits(QuantInverseBits(scale_bits));
+  const float max = FromBits(bits);
+  const float inverse = kQuantCodes / max;
 #pragma GCC unroll 2
   for (int h = 0; h < 2; ++h) {
     const int8x16_t half = CodesOf(values + 4 * h, inverse);
     vst1q_s8(codes + 16 * h, half);
     sums.half[h] = vaddlvq_s8(half);
   }
-  return FromBits(scale_bits);
+  return max / kQuantCodes;
 }
 
 void Quantize(const QuantizeArgs& args) {
@@ -72,7 +72,6 @@ void Quantize(const QuantizeArgs& args) {
                                         args.out.codes + (b * stride + row) * kQuantValues, sums);
       const std::int32_t all[3] = {sums.half[0], sums.half[1], sums.half[0] + sums.half[1]};
       args.out.scales[b * stride + row] = scale;
-      args.out.starts[b * stride + row] = scale * kIntegerStart;
       for (int k = 0; k < 3; ++k) {
         args.out.negative_sums[(3 * b + k) * stride + row] = -all[k];
         args.out.scaled_sums[(3 * b + k) * stride + row] = scale * static_cast<float>(all[k]);

@@ -3,10 +3,6 @@
 //
 // A block of weights is decoded into sixteen registers once and then meets every row of the panel,
 // one or two at a time. Lanes never mix, so nothing is folded at the end.
-//
-// A dot product starts from the bits of 1.5 * 2^23 times the row's scale, a power of two: then its
-// own bits are a float, and subtracting the start leaves the product times the scale. That is one
-// instruction where conversion and multiplication are two.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +17,24 @@
 namespace quire::kernels {
 namespace {
 
-// The dot product's start: that of the scale, minus what the weights' offset adds to it.
+// The dot product's start: minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
-QUIRE_INLINE int32x4_t StartOf(const RowBlock& rows, int r, float32x4_t start) {
-  const int32x4_t bits = vreinterpretq_s32_f32(start);
+QUIRE_INLINE int32x4_t StartOf(const RowBlock& rows, int r) {
   if constexpr (Codec::kOffsetBits < 0) {
-    return bits;
+    return vdupq_n_s32(0);
   } else {
     const std::int32_t* sum = rows.negative_sums + kSumOf<Codec, kHalf> * rows.stride + r;
-    return vaddq_s32(bits, vshlq_n_s32(vld1q_dup_s32(sum), Codec::kOffsetBits));
+    return vshlq_n_s32(vld1q_dup_s32(sum), Codec::kOffsetBits);
   }
 }
 
 // sums += the products of kRows rows with a sub-block of kSixteens times 16 values.
 template <typename Product, typename Codec, int kRows, int kHalf, int kSixteens>
 QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, float32x4_t (*sums)[2]) {
-  float32x4_t starts[kRows];
   int32x4_t dots[kRows][2];
 #pragma GCC unroll 2
   for (int r = 0; r < kRows; ++r) {
-    starts[r] = vld1q_dup_f32(rows.starts + r);
-    dots[r][0] = dots[r][1] = StartOf<Codec, kHalf>(rows, r, starts[r]);
+    dots[r][0] = dots[r][1] = StartOf<Codec, kHalf>(rows, r);
   }
 #pragma GCC unroll 2
   for (int i = kHalf; i < kHalf + kSixteens; ++i) {
@@ -56,7 +49,7 @@ QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, float32x4
     const float scaled = rows.scaled_sums[kSumOf<Codec, kHalf> * rows.stride + r];
 #pragma GCC unroll 2
     for (int p = 0; p < 2; ++p) {
-      const float32x4_t scaled_dot = vsubq_f32(vreinterpretq_f32_s32(dots[r][p]), starts[r]);
+      const float32x4_t scaled_dot = vmulq_n_f32(vcvtq_f32_s32(dots[r][p]), rows.scales[r]);
       float32x4_t sum = vfmaq_f32(sums[r][p], scaled_dot, weights.scale[kHalf][p]);
       if constexpr (Codec::kHasMin) sum = vfmaq_n_f32(sum, weights.min[kHalf][p], scaled);
       sums[r][p] = sum;

@@ -75,13 +75,12 @@ QUIRE_INLINE int32x4_t OfBoth(const std::int32_t* x) {
 }
 
 template <typename Codec, int kSecond, int kHalf>
-QUIRE_INLINE int32x4_t StartOfPair(const RowBlock& rows, float32x4_t start) {
-  const int32x4_t bits = vreinterpretq_s32_f32(start);
+QUIRE_INLINE int32x4_t StartOfPair(const RowBlock& rows) {
   if constexpr (Codec::kOffsetBits < 0) {
-    return bits;
+    return vdupq_n_s32(0);
   } else {
     const std::int32_t* sums = rows.negative_sums + kSumOf<Codec, kHalf> * rows.stride;
-    return vaddq_s32(bits, vshlq_n_s32(OfBoth<kSecond>(sums), Codec::kOffsetBits));
+    return vshlq_n_s32(OfBoth<kSecond>(sums), Codec::kOffsetBits);
   }
 }
 
@@ -101,9 +100,9 @@ QUIRE_INLINE void AddSixteen(const int8x16_t (*codes)[kPairs], int8x16_t first, 
 // sums += the products of two rows with a sub-block of kSixteens times 16 values.
 template <typename Codec, int kSecond, int kHalf, int kSixteens>
 QUIRE_INLINE void AddSub(const PairedWeights& weights, const RowBlock& rows, float32x4_t* sums) {
-  const float32x4_t start = OfBoth<kSecond>(rows.starts);
+  const float32x4_t scale = OfBoth<kSecond>(rows.scales);
   int32x4_t dots[kPairs];
-  dots[0] = dots[1] = dots[2] = dots[3] = StartOfPair<Codec, kSecond, kHalf>(rows, start);
+  dots[0] = dots[1] = dots[2] = dots[3] = StartOfPair<Codec, kSecond, kHalf>(rows);
 #pragma GCC unroll 2
   for (int i = kHalf; i < kHalf + kSixteens; ++i) {
     const std::int8_t* x = rows.codes + 16 * i;
@@ -112,7 +111,7 @@ QUIRE_INLINE void AddSub(const PairedWeights& weights, const RowBlock& rows, flo
   const float32x4_t scaled = OfBoth<kSecond>(rows.scaled_sums + kSumOf<Codec, kHalf> * rows.stride);
 #pragma GCC unroll 4
   for (int p = 0; p < kPairs; ++p) {
-    const float32x4_t scaled_dot = vsubq_f32(vreinterpretq_f32_s32(dots[p]), start);
+    const float32x4_t scaled_dot = vmulq_f32(vcvtq_f32_s32(dots[p]), scale);
     float32x4_t sum = vfmaq_f32(sums[p], scaled_dot, weights.scale[kHalf][p]);
     if constexpr (Codec::kHasMin) sum = vfmaq_f32(sum, weights.min[kHalf][p], scaled);
     sums[p] = sum;

@@ -23,9 +23,9 @@ void QuantizeBlock(const float* x, std::int8_t* codes, float& scale) {
     std::fill_n(codes, kQuantValues, std::int8_t{0});
     return;
   }
-  const int scale_bits = QuantScaleBits(max_bits);
-  const float inverse = std::bit_cast<float>(QuantInverseBits(scale_bits));
-  scale = std::bit_cast<float>(scale_bits);
+  const float max = std::bit_cast<float>(max_bits);
+  const float inverse = kQuantCodes / max;
+  scale = max / kQuantCodes;
   for (int i = 0; i < kQuantValues; ++i) {
     codes[i] = static_cast<std::int8_t>(std::nearbyint(x[i] * inverse));
   }
@@ -42,7 +42,6 @@ void Quantize(const QuantizeArgs& args) {
       std::int32_t sums[3] = {};
       for (int i = 0; i < kQuantValues; ++i) sums[i / 16] += codes[i];
       sums[2] = sums[0] + sums[1];
-      args.out.starts[b * stride + row] = scale * kIntegerStart;
       for (int k = 0; k < 3; ++k) {
         args.out.negative_sums[(3 * b + k) * stride + row] = -sums[k];
         args.out.scaled_sums[(3 * b + k) * stride + row] = scale * static_cast<float>(sums[k]);
