@@ -35,7 +35,8 @@ typedef enum quire_finish_reason {
   QUIRE_FINISH_STOP = 1,
   QUIRE_FINISH_LENGTH = 2,
   QUIRE_FINISH_ABORT = 3,
-  QUIRE_FINISH_ERROR = 4
+  QUIRE_FINISH_ERROR = 4,
+  QUIRE_FINISH_REPETITION = 5
 } quire_finish_reason;
 
 /* The version that the library was built with; compare it with QUIRE_C_API_VERSION. */

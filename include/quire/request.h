@@ -31,7 +31,7 @@ struct ChatMessage {
   std::string content;
 };
 
-enum class FinishReason { kNone, kStop, kLength, kAbort, kError };
+enum class FinishReason { kNone, kStop, kLength, kAbort, kError, kRepetition };
 
 struct TokenLogprob {
   TokenId token = -1;

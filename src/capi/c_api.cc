@@ -33,6 +33,7 @@ namespace {
 
 static_assert(static_cast<int>(Code::kInternal) == QUIRE_INTERNAL);
 static_assert(static_cast<int>(quire::api::FinishReason::kError) == QUIRE_FINISH_ERROR);
+static_assert(static_cast<int>(quire::api::FinishReason::kRepetition) == QUIRE_FINISH_REPETITION);
 static_assert(sizeof(TokenId) == sizeof(int32_t));
 
 // Puts the failure where the caller wants it and gives its code.

@@ -211,6 +211,31 @@ Status FieldFromJson(const Json& value, LogitBias& field) {
   return {};
 }
 
+Status FieldFromJson(const Json& value, RepetitionDetection& field) {
+  if (value.is_null()) return {};
+  if (!value.is_object()) return WrongKind("an object", value);
+  RepetitionDetection read;
+  for (const auto& [name, member] : value.object()) {
+    int* const known = name == "max_pattern_size"   ? &read.max_pattern_size
+                       : name == "min_pattern_size" ? &read.min_pattern_size
+                       : name == "min_count"        ? &read.min_count
+                                                    : nullptr;
+    if (known == nullptr) {
+      return InvalidArgument(StrCat("has max_pattern_size, min_pattern_size and min_count, got '",
+                                    Printable(name), "'"));
+    }
+    if (const Status status = FieldFromJson(member, *known); !status.ok()) {
+      return status.With(name);
+    }
+  }
+  field = read;
+  return {};
+}
+
+Status FieldFromJson(const Json& value, std::optional<RepetitionDetection>& field) {
+  return OptionalFromJson(value, field);
+}
+
 Status FieldFromText(std::string_view text, bool& field) {
   for (const std::string_view yes : {"", "true", "1", "yes", "on"}) {
     if (text == yes) {
@@ -308,6 +333,15 @@ Status FieldFromText(std::string_view text, LogitBias& field) {
   return {};
 }
 
+Status FieldFromText(std::string_view text, RepetitionDetection& field) {
+  QUIRE_ASSIGN_OR_RETURN(const Json parsed, ParseJson(text));
+  return FieldFromJson(parsed, field);
+}
+
+Status FieldFromText(std::string_view text, std::optional<RepetitionDetection>& field) {
+  return OptionalFromText(text, field);
+}
+
 Json FieldToJson(const std::vector<std::string>& field) {
   return Json(JsonArray(field.begin(), field.end()));
 }
@@ -321,6 +355,12 @@ Json FieldToJson(const LogitBias& field) {
   members.reserve(field.size());
   for (const auto& [id, bias] : field) members.emplace_back(StrCat(id), Json(double{bias}));
   return Json(std::move(members));
+}
+
+Json FieldToJson(const RepetitionDetection& field) {
+  return Json(JsonObject{{"max_pattern_size", Json(field.max_pattern_size)},
+                         {"min_pattern_size", Json(field.min_pattern_size)},
+                         {"min_count", Json(field.min_count)}});
 }
 
 }  // namespace quire

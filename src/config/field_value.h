@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "config/enum_names.h"
 #include "formats/json.h"
+#include "request/sampling_params.h"
 
 namespace quire {
 
@@ -33,7 +34,9 @@ Status FieldFromJson(const Json& value, std::optional<std::uint64_t>& field);  /
 Status FieldFromJson(const Json& value, std::vector<std::string>& field);      // one or a list
 Status FieldFromJson(const Json& value, std::vector<TokenId>& field);
 Status FieldFromJson(const Json& value, std::optional<std::vector<TokenId>>& field);
-Status FieldFromJson(const Json& value, LogitBias& field);  // {"id": bias, …}
+Status FieldFromJson(const Json& value, LogitBias& field);            // {"id": bias, …}
+Status FieldFromJson(const Json& value, RepetitionDetection& field);  // all of its members or some
+Status FieldFromJson(const Json& value, std::optional<RepetitionDetection>& field);
 
 // Numbers as ParseTokenCount reads them where they are integers; lists of token ids with commas
 // between; what has the form of JSON as JSON. Lists are added to, so that a flag may stand several
@@ -51,6 +54,8 @@ Status FieldFromText(std::string_view text, std::vector<std::string>& field);
 Status FieldFromText(std::string_view text, std::vector<TokenId>& field);
 Status FieldFromText(std::string_view text, std::optional<std::vector<TokenId>>& field);
 Status FieldFromText(std::string_view text, LogitBias& field);
+Status FieldFromText(std::string_view text, RepetitionDetection& field);
+Status FieldFromText(std::string_view text, std::optional<RepetitionDetection>& field);
 
 template <NamedEnum Enum>
 Status FieldFromText(std::string_view text, Enum& field) {
@@ -68,6 +73,7 @@ Status FieldFromJson(const Json& value, Enum& field) {
 Json FieldToJson(const std::vector<std::string>& field);
 Json FieldToJson(const std::vector<TokenId>& field);
 Json FieldToJson(const LogitBias& field);
+Json FieldToJson(const RepetitionDetection& field);
 
 template <typename T>
 Json FieldToJson(const T& field) {

@@ -145,6 +145,22 @@ TEST(FieldFromText, ReadsSwitchesNumbersAndJson) {
   EXPECT_NE(FromText("{", object), "");
 }
 
+TEST(FieldFromText, RepetitionIsAnObjectOfThreeNumbers) {
+  std::optional<RepetitionDetection> field;
+  ASSERT_TRUE(FieldFromText(R"({"max_pattern_size":4,"min_count":3})", field).ok());
+  EXPECT_EQ(field, (RepetitionDetection{.max_pattern_size = 4, .min_count = 3}));
+  EXPECT_EQ(FieldToJson(field).Dump(),
+            R"({"max_pattern_size":4,"min_pattern_size":0,"min_count":3})");
+  EXPECT_EQ(FieldFromText(R"({"min_cuont":3})", field).message(),
+            "has max_pattern_size, min_pattern_size and min_count, got 'min_cuont'");
+  EXPECT_EQ(FieldFromText(R"({"min_count":"3"})", field).message(),
+            "min_count: must be an integer, got a string");
+  EXPECT_FALSE(FieldFromText("3", field).ok());
+  EXPECT_TRUE(field.has_value());
+  EXPECT_TRUE(FieldFromText("none", field).ok());
+  EXPECT_FALSE(field.has_value());
+}
+
 TEST(FieldFromText, ListsGrow) {
   std::vector<std::string> texts;
   EXPECT_EQ(FromText("a,b", texts), "");

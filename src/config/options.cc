@@ -77,6 +77,8 @@ constexpr std::string_view kTypeName<Json> = "JSON";
 template <>
 constexpr std::string_view kTypeName<LogitBias> = "JSON";
 template <>
+constexpr std::string_view kTypeName<std::optional<RepetitionDetection>> = "JSON";
+template <>
 constexpr std::string_view kTypeName<std::vector<TokenId>> = "IDS";
 template <>
 constexpr std::string_view kTypeName<std::optional<std::vector<TokenId>>> = "IDS";

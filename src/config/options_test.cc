@@ -189,7 +189,8 @@ TEST(SamplingParamsByName, AreSetFromJsonUnderVllmsNames) {
     "logprobs": 3, "prompt_logprobs": true, "logprob_token_ids": [1, 2, 3], "detokenize": true,
     "skip_special_tokens": false, "spaces_between_special_tokens": false,
     "include_stop_str_in_output": true, "logit_bias": {"5": -1}, "allowed_token_ids": [1, 2],
-    "bad_words": ["bad"], "truncate_prompt_tokens": -1})");
+    "bad_words": ["bad"], "truncate_prompt_tokens": -1,
+    "repetition_detection": {"max_pattern_size": 3, "min_pattern_size": 0, "min_count": 2}})");
   ASSERT_TRUE(body.ok());
   EXPECT_EQ(body->object().size(), NumListed<SamplingParams>());
   SamplingParams params;

@@ -28,6 +28,8 @@ FinishReason ToPublic(const std::optional<::quire::FinishReason>& reason) {
       return FinishReason::kAbort;
     case ::quire::FinishReason::kError:
       return FinishReason::kError;
+    case ::quire::FinishReason::kRepetition:
+      return FinishReason::kRepetition;
   }
   return FinishReason::kError;
 }

@@ -133,6 +133,7 @@ void OutputThread::Count(const RequestOutput& output) {
     switch (completion.finish_reason.value_or(FinishReason::kError)) {
       case FinishReason::kStop:
       case FinishReason::kLength:
+      case FinishReason::kRepetition:
         ++ended.num_finished;
         break;
       case FinishReason::kAbort:

@@ -27,7 +27,7 @@ struct RequestTrace {
 
   std::string request_id;
   std::vector<TraceSpan> spans;  // in the order of their ends
-  std::string outcome;           // "stop", "length", "abort" or "error"
+  std::string outcome;           // as FinishReasons are named
 
   // Past kMaxSpans the last span is stretched over the new one.
   void Add(const TraceSpan& span);

@@ -12,6 +12,8 @@ const char* ToString(FinishReason reason) {
       return "abort";
     case FinishReason::kError:
       return "error";
+    case FinishReason::kRepetition:
+      return "repetition";
   }
   return "error";
 }

@@ -34,10 +34,11 @@ enum class ReasoningStage {
   kInside,
 };
 
-enum class FinishReason { kStop, kLength, kAbort, kError };
+enum class FinishReason { kStop, kLength, kAbort, kError, kRepetition };
 const char* ToString(FinishReason reason);
 
-// What ended a request with FinishReason::kStop, where it was not the end-of-sequence token.
+// What ended a request with FinishReason::kStop, where it was not the end-of-sequence token; with
+// kRepetition the word for it.
 using StopReason = std::variant<std::monostate, TokenId, std::string>;
 
 // One candidate for a position and its log-probability.

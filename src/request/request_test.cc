@@ -10,6 +10,7 @@ TEST(FinishReason, HasTheNamesThatClientsKnow) {
   EXPECT_STREQ(ToString(FinishReason::kLength), "length");
   EXPECT_STREQ(ToString(FinishReason::kAbort), "abort");
   EXPECT_STREQ(ToString(FinishReason::kError), "error");
+  EXPECT_STREQ(ToString(FinishReason::kRepetition), "repetition");
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ void VisitFields(Params& p, Visitor&& visit) {
   visit("bad_words", p.bad_words, "Text that is never generated; may be given several times");
   visit("truncate_prompt_tokens", p.truncate_prompt_tokens,
         "Keep only so many last tokens of the prompt; -1: as many as fit");
+  visit("repetition_detection", p.repetition_detection,
+        "End where the last tokens are min_count times a pattern of min_ to max_pattern_size");
 }
 
 }  // namespace quire

@@ -115,11 +115,29 @@ Status CheckLengths(const SamplingParams& params) {
   return {};
 }
 
+Status CheckRepetition(const RepetitionDetection& repetition) {
+  const int max_size = repetition.max_pattern_size;
+  if (max_size < 0 || max_size > kMaxPatternSize) {
+    return Refuse("max_pattern_size", StrCat("in [0, ", kMaxPatternSize, "]"), max_size);
+  }
+  if (repetition.min_pattern_size < 0 || repetition.min_pattern_size > max_size) {
+    return Refuse("min_pattern_size",
+                  StrCat("at least 0 and at most max_pattern_size, which is ", max_size),
+                  repetition.min_pattern_size);
+  }
+  if (max_size == 0 || repetition.min_count >= 2) return {};
+  return Refuse("min_count", "at least 2 where max_pattern_size is not 0", repetition.min_count);
+}
+
 Status CheckStops(const SamplingParams& params, int vocab_size) {
   QUIRE_RETURN_IF_ERROR(CheckCount("stop", params.stop.size(), kMaxStopStrings));
   QUIRE_RETURN_IF_ERROR(CheckNoEmptyText("stop", params.stop));
   if (!params.stop.empty() && !params.detokenize) {
     return InvalidArgument("stop: needs detokenize, which is false");
+  }
+  if (params.repetition_detection) {
+    const Status status = CheckRepetition(*params.repetition_detection);
+    if (!status.ok()) return status.With("repetition_detection");
   }
   return CheckIds("stop_token_ids", params.stop_token_ids, vocab_size);
 }

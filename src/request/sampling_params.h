@@ -31,6 +31,17 @@ inline constexpr int kMaxLogprobTokenIds = 128;
 inline constexpr int kMaxStopStrings = 1024;
 inline constexpr int kMaxBadWords = 128;
 inline constexpr int kMaxBadWordsTokens = 1024;  // of all bad words together
+inline constexpr int kMaxPatternSize = 2048;     // of repetition_detection
+
+// When output that repeats itself is ended: its last tokens are `min_count` times the same pattern
+// of a size in [min_pattern_size, max_pattern_size].
+struct RepetitionDetection {
+  int max_pattern_size = 0;  // [0, kMaxPatternSize]; 0: off
+  int min_pattern_size = 0;  // <= max_pattern_size; 0: 1
+  int min_count = 0;         // >= 2, unless it is off
+
+  friend bool operator==(const RepetitionDetection&, const RepetitionDetection&) = default;
+};
 
 // Field names, defaults and ranges are vLLM's.
 struct SamplingParams {
@@ -61,6 +72,7 @@ struct SamplingParams {
   std::vector<std::string> bad_words;
   std::vector<std::vector<TokenId>> bad_words_ids;  // made from bad_words by the input processor
   std::optional<int> truncate_prompt_tokens;        // the last so many; -1: as many as fit
+  std::optional<RepetitionDetection> repetition_detection;
   OutputKind output_kind = OutputKind::kCumulative;
   std::shared_ptr<const StructuredOutputParams> structured_outputs;  // null: any text
 

@@ -223,6 +223,24 @@ TEST(SamplingParams, StopStringsNeedDetokenization) {
             "stop: needs detokenize, which is false");
 }
 
+TEST(SamplingParams, RepetitionNeedsSizesInOrderAndTwoOfAPattern) {
+  const auto message = [](RepetitionDetection value) {
+    return MessageAfter([&](SamplingParams& params) { params.repetition_detection = value; });
+  };
+  EXPECT_EQ(message({}), "");
+  EXPECT_EQ(message({.max_pattern_size = 2048, .min_pattern_size = 2048, .min_count = 2}), "");
+  EXPECT_EQ(message({.max_pattern_size = 2049, .min_count = 2}),
+            "repetition_detection: max_pattern_size: must be in [0, 2048], got 2049");
+  EXPECT_NE(message({.max_pattern_size = -1, .min_pattern_size = -1, .min_count = 2}), "");
+  EXPECT_EQ(message({.max_pattern_size = 3, .min_pattern_size = 4, .min_count = 2}),
+            "repetition_detection: min_pattern_size: must be at least 0 and at most "
+            "max_pattern_size, which is 3, got 4");
+  EXPECT_NE(message({.min_pattern_size = 1}), "");
+  EXPECT_EQ(message({.max_pattern_size = 3, .min_count = 1}),
+            "repetition_detection: min_count: must be at least 2 where max_pattern_size is not 0, "
+            "got 1");
+}
+
 TEST(SamplingParams, TruncationKeepsAtLeastOneToken) {
   EXPECT_EQ(MessageOf(&SamplingParams::truncate_prompt_tokens, -1), "");
   EXPECT_EQ(MessageOf(&SamplingParams::truncate_prompt_tokens, 1), "");

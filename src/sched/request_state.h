@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "kv/block_table.h"
 #include "request/request.h"
+#include "sched/repetition.h"
 
 namespace quire {
 
@@ -40,6 +41,7 @@ struct RequestState {
   std::int32_t num_cached_tokens = -1;  // of the prompt, at its first admission; -1: not yet
   bool has_given_prompt_logprobs = false;
   std::vector<PositionLogprobs> prompt_logprobs;  // of the chunks so far
+  RepetitionDetector repetition;                  // has heard what was generated
 
   std::int32_t num_tokens() const { return static_cast<std::int32_t>(tokens.size()); }
   std::int32_t num_drafts() const { return static_cast<std::int32_t>(drafts.size()); }

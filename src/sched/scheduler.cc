@@ -129,6 +129,7 @@ Status Scheduler::Add(EngineRequest request) {
   auto state = std::make_unique<RequestState>();
   state->tokens = std::move(request.prompt);
   state->num_prompt_tokens = state->num_tokens();
+  state->repetition = RepetitionDetector(request.sampling.repetition_detection, request.max_tokens);
   if (!request.cache_salt.empty()) {
     state->blocks.extra_keys.Add(ExtraKeys::Kind::kCacheSalt, request.cache_salt);
   }

@@ -1,6 +1,8 @@
 #include "sched/scheduler.h"
 
+#include <functional>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -222,6 +224,55 @@ TEST_F(SchedulerTest, PromptLogprobsOfAllChunksComeInOrderBehindAnEmptyOne) {
     EXPECT_EQ(logprobs[p].entries[0].token, static_cast<TokenId>(p));
   }
   EXPECT_TRUE(turn()[0].new_prompt_logprobs.empty());
+}
+
+// What ends a request whose tokens are 7, 8, 7, 8, …, and after how many.
+std::pair<EngineCoreOutput, int> EndOfAlternating(const std::function<void(EngineRequest&)>& set,
+                                                  int preempt_at = 0) {
+  SchedulerConfig config = SmallConfig();
+  auto scheduler = *Scheduler::Create(config);
+  EngineRequest request = RequestOf(1, {7, 8, 7, 8}, 20);
+  request.sampling.repetition_detection = {
+      .max_pattern_size = 3, .min_pattern_size = 0, .min_count = 3};
+  set(request);
+  EXPECT_TRUE(scheduler->Add(std::move(request)).ok());
+  for (int num_tokens = 1; num_tokens < 30; ++num_tokens) {
+    if (num_tokens == preempt_at) scheduler->PreemptAll();
+    const StepPlan& plan = scheduler->Schedule();
+    const auto outputs = scheduler->Update(ResultOf(plan, num_tokens % 2 == 1 ? 7 : 8));
+    if (!outputs.empty() && outputs[0].finish_reason) return {outputs[0], num_tokens};
+  }
+  return {};
+}
+
+TEST_F(SchedulerTest, OutputThatRepeatsItselfEndsARequest) {
+  const auto [output, num_tokens] = EndOfAlternating([](EngineRequest&) {});
+  EXPECT_EQ(num_tokens, 6) << "the prompt does not count";
+  EXPECT_EQ(output.finish_reason, FinishReason::kRepetition);
+  EXPECT_EQ(output.stop_reason, StopReason("repetition_detected"));
+}
+
+TEST_F(SchedulerTest, APreemptedRequestStillKnowsWhatItRepeats) {
+  for (int preempt_at = 1; preempt_at <= 6; ++preempt_at) {
+    const auto [output, num_tokens] = EndOfAlternating([](EngineRequest&) {}, preempt_at);
+    EXPECT_EQ(num_tokens, 6) << preempt_at;
+    EXPECT_EQ(output.finish_reason, FinishReason::kRepetition);
+  }
+}
+
+TEST_F(SchedulerTest, RepetitionEndsARequestNotBeforeMinTokensAndAfterAllOtherReasons) {
+  const auto late = EndOfAlternating([](EngineRequest& r) { r.sampling.min_tokens = 9; });
+  EXPECT_EQ(late.second, 9);
+  EXPECT_EQ(late.first.finish_reason, FinishReason::kRepetition);
+  const auto stopped = EndOfAlternating([](EngineRequest& r) {
+    r.sampling.min_tokens = 6;
+    r.sampling.stop_token_ids = {8};
+  });
+  EXPECT_EQ(stopped.second, 6);
+  EXPECT_EQ(stopped.first.finish_reason, FinishReason::kStop);
+  const auto cut = EndOfAlternating([](EngineRequest& r) { r.max_tokens = 6; });
+  EXPECT_EQ(cut.second, 6);
+  EXPECT_EQ(cut.first.finish_reason, FinishReason::kLength);
 }
 
 TEST_F(SchedulerTest, TheSameIdTwiceIsRefusedWhileTheFirstLives) {

@@ -16,7 +16,9 @@ struct Stop {
 };
 
 // Whether the last of the request's tokens, just generated, ends it. An end-of-sequence token goes
-// before a stop token id, and both before the limits; neither counts before min_tokens.
-std::optional<Stop> CheckStop(const RequestState& state, std::int32_t max_model_len);
+// before a stop token id, both before the limits, and those before repetition, whose stop reason is
+// "repetition_detected"; but for the limits nothing counts before min_tokens. Called once for each
+// token.
+std::optional<Stop> CheckStop(RequestState& state, std::int32_t max_model_len);
 
 }  // namespace quire

@@ -23,7 +23,8 @@ struct Block {
 std::string_view StopReasonOf(const CompletionOutput& answer, bool has_calls) {
   if (answer.finish_reason == FinishReason::kLength) return "max_tokens";
   if (has_calls) return "tool_use";
-  return std::holds_alternative<std::string>(answer.stop_reason) ? "stop_sequence" : "end_turn";
+  const bool has_text = std::holds_alternative<std::string>(answer.stop_reason);
+  return has_text && answer.finish_reason == FinishReason::kStop ? "stop_sequence" : "end_turn";
 }
 
 // ,"stop_reason":…,"stop_sequence":… without the first comma.

@@ -126,6 +126,9 @@ Status CheckBeamSearch(const CommonFields& common, const SamplingParams& samplin
   if (!sampling.stop.empty() || !sampling.stop_token_ids.empty()) {
     return InvalidArgument("use_beam_search: excludes stop and stop_token_ids");
   }
+  if (sampling.repetition_detection) {
+    return InvalidArgument("use_beam_search: excludes repetition_detection");
+  }
   return {};
 }
 

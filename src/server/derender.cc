@@ -60,11 +60,13 @@ Result<FinishReason> ReadFinishReason(const std::optional<std::string>& name,
                                       std::string_view path) {
   if (!name) return FinishReason::kStop;
   for (const FinishReason reason :
-       {FinishReason::kStop, FinishReason::kLength, FinishReason::kAbort, FinishReason::kError}) {
+       {FinishReason::kStop, FinishReason::kLength, FinishReason::kAbort, FinishReason::kError,
+        FinishReason::kRepetition}) {
     if (*name == ToString(reason)) return reason;
   }
   return InvalidArgument(
-      StrCat(path, ".finish_reason: must be stop, length, abort or error, got ", Printable(*name)));
+      StrCat(path, ".finish_reason: must be stop, length, abort, error or repetition, got ",
+             Printable(*name)));
 }
 
 // {"token": "token_id:7", "logprob": -0.5, …}

@@ -97,6 +97,24 @@ void FieldReader::Fill(std::string_view name, Json& value, IgnoredField& field) 
   if (!IsNeutral(value, field.neutral)) notes_.ignored.emplace_back(name);
 }
 
+void FieldReader::Fill(std::string_view name, Json& value,
+                       std::optional<RepetitionDetection>& field) {
+  field.reset();
+  if (value.is_null()) return;
+  if (!value.is_object()) return Note(name, WrongKind("an object", value));
+  FindUnknownMembers(value, SchemaOfField<RepetitionSchema>(), name, unknown_members_);
+  RepetitionDetection& read = field.emplace();
+  for (const auto& [member, number] : {std::pair("max_pattern_size", &read.max_pattern_size),
+                                       std::pair("min_pattern_size", &read.min_pattern_size),
+                                       std::pair("min_count", &read.min_count)}) {
+    const Json* const given = value.Find(member);
+    if (given == nullptr || !status_.ok()) continue;
+    if (const Status status = Read(*given, *number); !status.ok()) {
+      Note(name, status.With(member));
+    }
+  }
+}
+
 Status FieldReader::Read(const Json& value, bool& field) {
   if (value.is_null()) return {};
   if (!value.is_bool()) return WrongKind("true or false", value);
@@ -219,7 +237,7 @@ Status FieldReader::Read(const Json& value, const RefusedField& field) {
   if (!field.neutral.empty()) {
     return InvalidArgument(StrCat("must be ", field.neutral, " here, got ", Shown(value)));
   }
-  return InvalidArgument("is not served here; leave it out");
+  return InvalidArgument(StrCat("is not served here", field.reason, "; leave it out"));
 }
 
 }  // namespace quire

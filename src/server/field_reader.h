@@ -75,6 +75,7 @@ class FieldReader {
     Note(name, ReadWord(value, Words::kWords, field.value));
   }
   void Fill(std::string_view name, Json& value, IgnoredField& field);
+  void Fill(std::string_view name, Json& value, std::optional<RepetitionDetection>& field);
 
   static Status Read(const Json& value, bool& field);
   static Status Read(const Json& value, int& field);

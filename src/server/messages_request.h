@@ -108,9 +108,10 @@ void VisitFields(MessagesRequest& r, Visitor&& visit) {
   }
   visit("service_tier", IgnoredField{.neutral = "\"auto\""}, "There is one tier");
   for (const char* name : {"container", "watermarking", "kv_transfer_params", "ec_transfer_params",
-                           "vllm_xargs", "return_mm_kwargs"}) {
+                           "return_mm_kwargs"}) {
     visit(name, RefusedField(), "Not served");
   }
+  visit("vllm_xargs", kNoPlugIns, "Of plug-ins, which there are none of");
 }
 
 }  // namespace quire

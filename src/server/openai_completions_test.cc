@@ -139,6 +139,53 @@ TEST(Completions, KeepsToTinyLimitsExactly) {
   EXPECT_EQ(rig.Refused(kPath, R"({"prompt":"a","max_tokens":100000})"), "max_tokens");
 }
 
+TEST(Completions, EndWhereTheTextRepeatsItself) {
+  ApiRig rig(Says("an abababababababab"));
+  for (const bool is_stream : {false, true}) {
+    const std::string body = StrCat(R"({"prompt":"abababab","max_tokens":18,"stream":)",
+                                    is_stream ? "true" : "false", R"(,"repetition_detection":)");
+    const auto end_of = [&](std::string_view repetition) {
+      const HttpResponse response = rig.Post(kPath, StrCat(body, repetition, "}"));
+      EXPECT_EQ(response.status, 200) << response.body;
+      const Json last = is_stream ? EventsOf(response.body).back() : *ParseJson(response.body);
+      return std::pair(
+          is_stream ? JoinedText(EventsOf(response.body)) : TextOf(At(last, "choices", 0, "text")),
+          last);
+    };
+    const auto [text, last] = end_of(R"({"max_pattern_size":4,"min_count":3})");
+    EXPECT_EQ(text, "an ababab");
+    EXPECT_EQ(At(last, "choices", 0, "finish_reason"), Json("repetition"));
+    EXPECT_EQ(At(last, "choices", 0, "stop_reason"), Json("repetition_detected"));
+    EXPECT_EQ(end_of(R"({"max_pattern_size":4,"min_pattern_size":3,"min_count":3})").first,
+              "an abababababab")
+        << "four are twice two";
+    for (const char* off : {"null", "{}", R"({"max_pattern_size":1,"min_count":3})"}) {
+      EXPECT_EQ(end_of(off).first, "an abababababababa") << off;
+    }
+  }
+  EXPECT_EQ(rig.Refused(kPath, R"({"prompt":"a","repetition_detection":3})"),
+            "repetition_detection");
+  EXPECT_EQ(rig.Refused(kPath, R"({"prompt":"a","repetition_detection":{"max_pattern_size":3}})"),
+            "repetition_detection");
+  EXPECT_EQ(rig.Refused(kPath, R"({"prompt":"a","repetition_detection":{"max_pattern_size":"x"}})"),
+            "repetition_detection");
+}
+
+TEST(Completions, SayWhyArgumentsOfPlugInsAreRefused) {
+  ApiRig rig(Says("ab"));
+  for (const auto& [path, more] :
+       {std::pair(kPath, R"("prompt":"a")"), std::pair("/v1/responses", R"("input":"a")"),
+        std::pair("/v1/chat/completions", R"("messages":[{"role":"user","content":"a"}])"),
+        std::pair("/v1/messages", R"("model":"model","max_tokens":1,)"
+                                  R"("messages":[{"role":"user","content":"a"}])")}) {
+    const HttpResponse response = rig.Post(path, StrCat(R"({"vllm_xargs":{"a":1},)", more, "}"));
+    EXPECT_EQ(response.status, 400) << path;
+    EXPECT_NE(response.body.find("vllm_xargs: is not served here: it is for plug-ins"),
+              std::string::npos)
+        << response.body;
+  }
+}
+
 TEST(Completions, EchoesThePromptAloneForNoTokens) {
   ApiRig rig(Says("xyz"));
   const Json reply =

@@ -56,7 +56,9 @@ struct EffortWords {
 // Known to clients and not served: refused unless it is null, or empty, or says what holds anyway.
 struct RefusedField {
   std::string_view neutral = {};  // JSON text of that
+  std::string_view reason = {};   // after "is not served here"
 };
+inline constexpr RefusedField kNoPlugIns = {.reason = ": it is for plug-ins, and there are none"};
 
 struct StreamOptions {
   bool include_usage = false;
@@ -83,6 +85,13 @@ struct AnySchema {
 struct StringsSchema {
   static constexpr std::string_view kText =
       R"({"type":["array","null"],"items":{"type":"string"}})";
+};
+struct RepetitionSchema {
+  static constexpr std::string_view kText =
+      R"({"type":["object","null"],"properties":{)"
+      R"("max_pattern_size":{"type":["integer","null"],"minimum":0,"maximum":2048,"default":0},)"
+      R"("min_pattern_size":{"type":["integer","null"],"minimum":0,"default":0},)"
+      R"("min_count":{"type":["integer","null"],"default":0}}})";
 };
 struct ResponseFormatSchema {
   static constexpr std::string_view kText =
@@ -177,12 +186,12 @@ void VisitForeignFields(Visitor&& visit) {
   visit("store", IgnoredField(), "Without effect");
   visit("service_tier", IgnoredField{.neutral = "\"auto\""}, "There is one tier");
   for (const char* name :
-       {"watermarking", "kv_transfer_params", "ec_transfer_params", "vllm_xargs",
-        "repetition_detection", "thinking_token_budget", "routed_experts_prompt_start",
-        "return_token_offsets", "return_mm_kwargs", "mm_processor_kwargs", "media_io_kwargs",
-        "logits_processors"}) {
+       {"watermarking", "kv_transfer_params", "ec_transfer_params", "thinking_token_budget",
+        "routed_experts_prompt_start", "return_token_offsets", "return_mm_kwargs",
+        "mm_processor_kwargs", "media_io_kwargs", "logits_processors"}) {
     visit(name, RefusedField(), "Not served");
   }
+  visit("vllm_xargs", kNoPlugIns, "Of plug-ins, which there are none of");
   visit("truncation_side", RefusedField{.neutral = "\"left\""}, "Only left is served");
 }
 

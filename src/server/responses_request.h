@@ -110,10 +110,11 @@ void VisitFields(ResponsesRequest& r, Visitor&& visit) {
   visit("service_tier", IgnoredField{.neutral = "\"auto\""}, "There is one tier");
   for (const char* name :
        {"prompt", "conversation", "watermarking", "kv_transfer_params", "ec_transfer_params",
-        "vllm_xargs", "return_mm_kwargs", "mm_processor_kwargs", "media_io_kwargs",
-        "enable_response_messages", "previous_input_messages"}) {
+        "return_mm_kwargs", "mm_processor_kwargs", "media_io_kwargs", "enable_response_messages",
+        "previous_input_messages"}) {
     visit(name, RefusedField(), "Not served");
   }
+  visit("vllm_xargs", kNoPlugIns, "Of plug-ins, which there are none of");
   visit("truncation", RefusedField{.neutral = "\"disabled\""}, "Only disabled is served");
 }
 

@@ -49,6 +49,9 @@ class SchemaWriter {
   static Json SchemaOf(const std::vector<std::string>& /*field*/) { return ListOf("string", true); }
   static Json SchemaOf(const std::vector<TokenId>& /*field*/) { return ListOf("integer", false); }
   static Json SchemaOf(const std::vector<std::pair<TokenId, float>>& field);
+  static Json SchemaOf(const std::optional<RepetitionDetection>& /*field*/) {
+    return SchemaOfField<RepetitionSchema>();
+  }
   static Json SchemaOf(const StringList& /*field*/) { return ListOf("string", false); }
   static Json SchemaOf(const AcceptedField& /*field*/) { return Json(JsonObject{}); }
   static Json SchemaOf(const IgnoredField& /*field*/) { return Json(JsonObject{}); }

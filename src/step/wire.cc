@@ -46,9 +46,12 @@ void VisitFields(Archive& archive, T& value) {
     auto& [n, temperature, top_p, top_k, min_p, typical_p, presence, frequency, repetition, seed,
            stop, stop_token_ids, ignore_eos, max_tokens, min_tokens, logprobs, prompt_logprobs,
            logprob_token_ids, detokenize, skip_special, spaces_between, include_stop, logit_bias,
-           allowed, bad_words, bad_words_ids, truncate, output_kind, structured_outputs] = value;
-    // The constraint stays above the waist: what it allows crosses as StepMasks.
+           allowed, bad_words, bad_words_ids, truncate, repeats, output_kind, structured_outputs] =
+        value;
+    // The constraint stays above the waist, as what it allows crosses as StepMasks; so does what
+    // only the scheduler looks at.
     static_cast<void>(structured_outputs);
+    static_cast<void>(repeats);
     archive(n, temperature, top_p, top_k, min_p, typical_p, presence, frequency, repetition, seed,
             stop, stop_token_ids, ignore_eos, max_tokens, min_tokens, logprobs, prompt_logprobs,
             logprob_token_ids, detokenize, skip_special, spaces_between, include_stop, logit_bias,
