@@ -11,6 +11,7 @@
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
+#include "kernels/wide/row_block.h"
 #include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
@@ -23,15 +24,6 @@ constexpr std::int64_t kManyRows = 8;
 constexpr std::int64_t kAheadOfMany = 16;
 
 using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as one lane
-
-// The panel's values of one block and row.
-struct RowBlock {
-  const std::int8_t* codes;
-  const float* scale;
-  const std::int32_t* negative_sums;  // [3], `stride` apart
-  const float* scaled_sums;           // likewise
-  std::int64_t stride;
-};
 
 // The dot product's start: minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
@@ -80,7 +72,7 @@ QUIRE_INLINE __m256 AddSub(const Weights& weights, const RowBlock& row, __m256 s
     }
     dot = _mm256_add_epi32(dot, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
-  const __m256 scaled_dot = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(*row.scale));
+  const __m256 scaled_dot = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(*row.scales));
   sum = _mm256_fmadd_ps(scaled_dot, weights.scale[kHalf], sum);
   if constexpr (Codec::kHasMin) {
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
@@ -98,13 +90,6 @@ QUIRE_INLINE __m256 AddBlock(const Weights& weights, const RowBlock& row, __m256
   } else {
     return AddSub<Codec, 0, 0, 8>(weights, row, sum);
   }
-}
-
-QUIRE_INLINE RowBlock RowAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
-  return {args.x.codes + (block * args.rows + row) * kQuantValues,
-          args.x.scales + block * args.rows + row,
-          args.x.negative_sums + 3 * block * args.rows + row,
-          args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
 
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
@@ -131,7 +116,7 @@ void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    sum = AddBlock<Codec>(weights, RowAt(args, b, 0), sum);
+    sum = AddBlock<Codec>(weights, RowsAt(args, b, 0), sum);
   }
   StoreSums(args, tile, 0, sum);
 }
@@ -147,7 +132,7 @@ void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
     reader.Load(b, weights);
     if (args.rows >= kManyRows) reader.Prefetch(b + kAheadOfMany);
     for (std::int64_t r = 0; r < args.rows; ++r) {
-      sums[r] = AddBlock<Codec>(weights, RowAt(args, b, r), sums[r]);
+      sums[r] = AddBlock<Codec>(weights, RowsAt(args, b, r), sums[r]);
     }
   }
   for (std::int64_t r = 0; r < args.rows; ++r) StoreSums(args, tile, r, sums[r]);

@@ -5,17 +5,13 @@
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
+#include "kernels/wide/quantize_body.h"
 
 namespace quire::kernels {
 namespace {
 
-// Sums of the first and the last 16 codes.
-struct Sums {
-  std::int32_t half[2];
-};
-
-Sums SumCodes(__m256i codes) {
-  // Sums of eight unsigned bytes each, of codes plus 128.
+CodeSums SumCodes(__m256i codes) {
+  // CodeSums of eight unsigned bytes each, of codes plus 128.
   const __m256i shifted = _mm256_xor_si256(codes, _mm256_set1_epi8(static_cast<char>(0x80)));
   const __m256i eights = _mm256_sad_epu8(shifted, _mm256_setzero_si256());
   const __m256i sixteens = _mm256_add_epi64(eights, _mm256_unpackhi_epi64(eights, eights));
@@ -30,7 +26,7 @@ int LargestLane(__m256i x) {
 }
 
 // Writes 32 codes and their sums; gives the scale.
-float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
+float QuantizeBlock(const float* x, std::int8_t* codes, CodeSums& sums) {
   __m256 values[4];
   __m256i largest = _mm256_setzero_si256();
   for (int i = 0; i < 4; ++i) {
@@ -58,23 +54,7 @@ float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
   return max / kQuantCodes;
 }
 
-void Quantize(const QuantizeArgs& args) {
-  const std::int64_t stride = args.panel_rows;
-  for (std::int64_t b = 0; b < args.blocks; ++b) {
-    for (std::int64_t r = 0; r < args.rows; ++r) {
-      const std::int64_t row = args.first_row + r;
-      Sums sums;
-      const float scale = QuantizeBlock(args.x + r * args.x_stride + b * kQuantValues,
-                                        args.out.codes + (b * stride + row) * kQuantValues, sums);
-      const std::int32_t all[3] = {sums.half[0], sums.half[1], sums.half[0] + sums.half[1]};
-      args.out.scales[b * stride + row] = scale;
-      for (int k = 0; k < 3; ++k) {
-        args.out.negative_sums[(3 * b + k) * stride + row] = -all[k];
-        args.out.scaled_sums[(3 * b + k) * stride + row] = scale * static_cast<float>(all[k]);
-      }
-    }
-  }
-}
+void Quantize(const QuantizeArgs& args) { QuantizeByBlocks(args, QuantizeBlock); }
 
 }  // namespace
 

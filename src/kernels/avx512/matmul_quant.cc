@@ -13,6 +13,7 @@
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
+#include "kernels/wide/row_block.h"
 #include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
@@ -36,15 +37,6 @@ constexpr std::int64_t kAheadOfFew = 32;
 // Rows of outputs that are as far apart are logits: nobody reads them before they have left the
 // caches, so they need not go there.
 constexpr std::int64_t kFarApart = 16384;
-
-// The panel's values of one block, from the first of the rows at hand.
-struct RowBlock {
-  const std::int8_t* codes;
-  const float* scales;
-  const std::int32_t* negative_sums;  // [3], `stride` apart
-  const float* scaled_sums;           // likewise
-  std::int64_t stride;
-};
 
 // The dot product's start: minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
@@ -107,13 +99,6 @@ QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
   } else {
     AddSub<Codec, kTiles, kRows, 0, 0, 8>(weights, rows, sums);
   }
-}
-
-QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, std::int64_t row) {
-  return {args.x.codes + (block * args.rows + row) * kQuantValues,
-          args.x.scales + block * args.rows + row,
-          args.x.negative_sums + 3 * block * args.rows + row,
-          args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
 }
 
 bool GoesPastCaches(const MatmulQuantArgs& args) {

@@ -16,8 +16,6 @@ namespace {
 
 constexpr int kScoreQueries = 8;  // query vectors scored at once
 constexpr int kValueQueries = 6;  // and those whose values are summed at once
-constexpr int kValueParts = 4;    // registers of one slice of a value
-constexpr int kSlice = kValueParts * kWidth;
 
 constexpr int PositionGroups(int queries) { return queries <= 4 ? 4 : 2; }
 
@@ -154,19 +152,10 @@ void Weigh(PairChunk& chunk, int i) {
   chunk.sum[i] = FoldHalves(&sum);
 }
 
-// A slice of the values' dimensions.
-struct Slice {
-  std::int64_t first;
-  std::int64_t dims;
-};
-
 struct TwoValues {
   const Bf16Bits* first;
   const Bf16Bits* second;
 };
-
-template <int kQueries>
-using SliceSums = Floats[kQueries][kValueParts];
 
 // sums[i] += the weights of positions j and j + 1 times their values.
 template <int kQueries, typename MaskOf>
@@ -233,24 +222,6 @@ QUIRE_INLINE void AddCommon(PairChunk& chunk, int query, Visible pairs, Slice sl
   chunk.ahead = ahead;
 }
 
-template <int kQueries, typename MaskOf>
-QUIRE_INLINE void MergeOut(const PairChunk& chunk, const Factors& factors, int query, Slice slice,
-                           const MaskOf& mask_of, const SliceSums<kQueries>& sums) {
-  const AttendArgs& args = chunk.args;
-  for (int i = 0; i < kQueries; ++i) {
-    if (chunk.visible[query + i].empty()) continue;
-    const std::int64_t row = (query + i) / args.heads;
-    const std::int64_t head = (query + i) % args.heads;
-    float* out = args.out + row * args.out_stride + head * args.kv.value_dim + slice.first;
-    for (int part = 0; part < kValueParts; ++part) {
-      float* at = out + part * kWidth;
-      const auto mask = mask_of(part);
-      const Floats scaled = Multiply(sums[i][part], Set(factors.b[query + i]));
-      Store(at, Fused(Load(at, mask), Set(factors.a[query + i]), scaled), mask);
-    }
-  }
-}
-
 // Sums and merges one slice of kQueries query vectors from `query`. Pairs that all of them see are
 // summed together, those before and after for each alone, in the order of positions.
 template <int kQueries, typename MaskOf>
@@ -270,7 +241,7 @@ QUIRE_INLINE void SumSlice(PairChunk& chunk, const Factors& factors, int query, 
     if (visible.empty() || visible.end <= common.end) continue;
     AddAlone(chunk, query + i, {common.end, visible.end}, slice, mask_of, sums[i]);
   }
-  MergeOut<kQueries>(chunk, factors, query, slice, mask_of, sums);
+  MergeOut<Bf16Bits, kQueries>(chunk, factors, query, slice, mask_of, sums);
 }
 
 template <int kQueries>

@@ -1,5 +1,5 @@
-// What kernels for tiles of 8 outputs have of a panel's row (kernels/matmul.h), and where their
-// sums go: eight f32 lanes in two registers, outputs 0 to 3 and 4 to 7.
+// What kernels for tiles of 8 outputs share: where the sums of a panel's row (wide/row_block.h) go,
+// eight f32 lanes in two registers, outputs 0 to 3 and 4 to 7; and for which types they are.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +9,10 @@
 #include "kernels/matmul.h"
 #include "kernels/neon/tile_codecs.h"
 #include "kernels/table.h"
+#include "kernels/wide/row_block.h"
 
 namespace quire::kernels {
 namespace {
-
-// The panel's values of one block, from one row on.
-struct RowBlock {
-  const std::int8_t* codes;
-  const float* scales;
-  const std::int32_t* negative_sums;  // [3], `stride` apart
-  const float* scaled_sums;           // likewise
-  std::int64_t stride;
-
-  QUIRE_INLINE void Skip(int rows) {
-    codes += rows * kQuantValues;
-    scales += rows;
-    negative_sums += rows;
-    scaled_sums += rows;
-  }
-};
-
-QUIRE_INLINE RowBlock RowsOf(const MatmulQuantArgs& args, std::int64_t block) {
-  const std::int64_t before = block * args.rows;
-  return {args.x.codes + before * kQuantValues, args.x.scales + before,
-          args.x.negative_sums + 3 * before, args.x.scaled_sums + 3 * before, args.rows};
-}
 
 // Which of the three sums of a block belongs to a sub-block.
 template <typename Codec, int kHalf>

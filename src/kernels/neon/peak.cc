@@ -1,23 +1,15 @@
-// As avx2/peak.cc, with enough accumulators for four units of a latency of four.
-#include <arm_neon.h>
-
+// Multiply-adds of f32 that depend on nothing but their own accumulator.
 #include "kernels/fill.h"
+#include "kernels/neon/peak_body.h"
 #include "kernels/table.h"
 
 namespace quire::kernels {
 namespace {
 
-constexpr int kAccumulators = 16;
-
 void RunF32(std::int64_t rounds) {
-  float32x4_t sums[kAccumulators] = {}, a = vdupq_n_f32(1.0F), b = a;
-  for (std::int64_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 16
-    for (float32x4_t& sum : sums) {
-      sum = vfmaq_f32(sum, a, b);
-      asm volatile("" : "+w"(sum));
-    }
-  }
+  const float32x4_t a = vdupq_n_f32(1.0F), b = a;
+  RunAccumulators<float32x4_t>(
+      rounds, [&](float32x4_t sum) QUIRE_INLINE_LAMBDA { return vfmaq_f32(sum, a, b); });
 }
 
 }  // namespace

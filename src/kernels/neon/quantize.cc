@@ -5,17 +5,12 @@
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
-#include "kernels/wide/types.h"
+#include "kernels/wide/quantize_body.h"
 
 namespace quire::kernels {
 namespace {
 
 constexpr int kRegisters = kQuantValues / 4;
-
-// Sums of the first and the last 16 codes.
-struct Sums {
-  std::int32_t half[2];
-};
 
 QUIRE_INLINE int LargestBits(const float32x4_t* values) {
   uint32x4_t largest = vdupq_n_u32(0);
@@ -41,7 +36,7 @@ QUIRE_INLINE int8x16_t CodesOf(const float32x4_t* values, float inverse) {
 float FromBits(int bits) { return vget_lane_f32(vreinterpret_f32_s32(vdup_n_s32(bits)), 0); }
 
 // Writes 32 codes and their sums; gives the scale.
-QUIRE_INLINE float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
+QUIRE_INLINE float QuantizeBlock(const float* x, std::int8_t* codes, CodeSums& sums) {
   float32x4_t values[kRegisters];
 #pragma GCC unroll 8
   for (int i = 0; i < kRegisters; ++i) values[i] = vld1q_f32(x + 4 * i);
@@ -62,23 +57,7 @@ QUIRE_INLINE float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums)
   return max / kQuantCodes;
 }
 
-void Quantize(const QuantizeArgs& args) {
-  const std::int64_t stride = args.panel_rows;
-  for (std::int64_t b = 0; b < args.blocks; ++b) {
-    for (std::int64_t r = 0; r < args.rows; ++r) {
-      const std::int64_t row = args.first_row + r;
-      Sums sums;
-      const float scale = QuantizeBlock(args.x + r * args.x_stride + b * kQuantValues,
-                                        args.out.codes + (b * stride + row) * kQuantValues, sums);
-      const std::int32_t all[3] = {sums.half[0], sums.half[1], sums.half[0] + sums.half[1]};
-      args.out.scales[b * stride + row] = scale;
-      for (int k = 0; k < 3; ++k) {
-        args.out.negative_sums[(3 * b + k) * stride + row] = -all[k];
-        args.out.scaled_sums[(3 * b + k) * stride + row] = scale * static_cast<float>(all[k]);
-      }
-    }
-  }
-}
+void Quantize(const QuantizeArgs& args) { QuantizeByBlocks(args, QuantizeBlock); }
 
 }  // namespace
 

@@ -75,7 +75,7 @@ void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    AddBlock<Product, Codec, 1>(weights, RowsOf(args, b), sums);
+    AddBlock<Product, Codec, 1>(weights, RowsAt(args, b, 0), sums);
   }
   StoreSums(args, tile, 0, sums[0]);
 }
@@ -89,7 +89,7 @@ void MultiplyRows(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    RowBlock rows = RowsOf(args, b);
+    RowBlock rows = RowsAt(args, b, 0);
     constexpr int kRowsAtOnce = Product::kRowsAtOnce;
     std::int64_t r = 0;
     for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce, rows.Skip(kRowsAtOnce)) {

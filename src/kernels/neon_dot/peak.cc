@@ -1,24 +1,15 @@
 // As neon/peak.cc, for `sdot`.
-#include <arm_neon.h>
-
 #include "kernels/fill.h"
+#include "kernels/neon/peak_body.h"
 #include "kernels/table.h"
 
 namespace quire::kernels {
 namespace {
 
-constexpr int kAccumulators = 16;
-
 void RunInt8(std::int64_t rounds) {
-  int32x4_t sums[kAccumulators] = {};
   const int8x16_t a = vdupq_n_s8(1), b = a;
-  for (std::int64_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 16
-    for (int32x4_t& sum : sums) {
-      sum = vdotq_s32(sum, a, b);
-      asm volatile("" : "+w"(sum));
-    }
-  }
+  RunAccumulators<int32x4_t>(
+      rounds, [&](int32x4_t sum) QUIRE_INLINE_LAMBDA { return vdotq_s32(sum, a, b); });
 }
 
 }  // namespace

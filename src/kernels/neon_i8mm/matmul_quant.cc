@@ -154,7 +154,7 @@ void MultiplyPairs(const MatmulQuantArgs& args, std::int64_t tile) {
     reader.Load(b, weights);
     PairedWeights paired;
     Pair<Codec>(weights, paired);
-    RowBlock rows = RowsOf(args, b);
+    RowBlock rows = RowsAt(args, b, 0);
     std::int64_t r = 0;
     for (; r + 2 <= args.rows; r += 2, rows.Skip(2)) {
       AddBlock<Codec, 1>(paired, rows, sums[r / 2]);

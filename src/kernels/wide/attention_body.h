@@ -18,8 +18,6 @@ namespace {
 // values are summed at once: what the registers hold.
 constexpr int kScoreQueries = kRegisters == 32 ? 8 : 4;
 constexpr int kValueQueries = kRegisters == 32 ? 6 : 3;
-constexpr int kValueParts = 4;  // registers of one slice of a value
-constexpr int kSlice = kValueParts * kWidth;
 
 constexpr int PositionGroups(int queries) {
   if (kRegisters == 32) return queries <= 4 ? 4 : 2;
@@ -113,15 +111,6 @@ void Weigh(Chunk<T>& chunk, int i) {
   chunk.sum[i] = FoldHalves(lanes);
 }
 
-// A slice of the values' dimensions.
-struct Slice {
-  std::int64_t first;
-  std::int64_t dims;
-};
-
-template <int kQueries>
-using SliceSums = Floats[kQueries][kValueParts];
-
 // sums[i] += weights of positions [begin, end) times their values.
 template <typename T, int kQueries, typename MaskOf>
 QUIRE_INLINE void AddPositions(Chunk<T>& chunk, int query, Visible range, Slice slice,
@@ -178,19 +167,7 @@ QUIRE_INLINE void SumSlice(Chunk<T>& chunk, const Factors& factors, int query, S
     const Visible visible = chunk.visible[query + i];
     if (!visible.empty() && visible.end > common.end) add_alone(i, common.end, visible.end);
   }
-  const AttendArgs& args = chunk.args;
-  for (int i = 0; i < kQueries; ++i) {
-    if (chunk.visible[query + i].empty()) continue;
-    const std::int64_t row = (query + i) / args.heads;
-    const std::int64_t head = (query + i) % args.heads;
-    float* out = args.out + row * args.out_stride + head * args.kv.value_dim + slice.first;
-    for (int part = 0; part < kValueParts; ++part) {
-      float* at = out + part * kWidth;
-      const auto mask = mask_of(part);
-      const Floats scaled = Multiply(sums[i][part], Set(factors.b[query + i]));
-      Store(at, Fused(Load(at, mask), Set(factors.a[query + i]), scaled), mask);
-    }
-  }
+  MergeOut<T, kQueries>(chunk, factors, query, slice, mask_of, sums);
 }
 
 template <typename T, int kQueries>

@@ -255,5 +255,35 @@ void MergeSums(Chunk<T>& chunk, Factors& factors) {
   }
 }
 
+// A slice of the values' dimensions, at most kSlice.
+struct Slice {
+  std::int64_t first;
+  std::int64_t dims;
+};
+constexpr int kValueParts = 4;  // registers of one slice
+constexpr int kSlice = kValueParts * kWidth;
+
+template <int kQueries>
+using SliceSums = Floats[kQueries][kValueParts];
+
+// Merges one slice's sums of kQueries query vectors from `query` into the state.
+template <typename T, int kQueries, typename MaskOf>
+QUIRE_INLINE void MergeOut(const Chunk<T>& chunk, const Factors& factors, int query, Slice slice,
+                           const MaskOf& mask_of, const SliceSums<kQueries>& sums) {
+  const AttendArgs& args = chunk.args;
+  for (int i = 0; i < kQueries; ++i) {
+    if (chunk.visible[query + i].empty()) continue;
+    const std::int64_t row = (query + i) / args.heads;
+    const std::int64_t head = (query + i) % args.heads;
+    float* out = args.out + row * args.out_stride + head * args.kv.value_dim + slice.first;
+    for (int part = 0; part < kValueParts; ++part) {
+      float* at = out + part * kWidth;
+      const auto mask = mask_of(part);
+      const Floats scaled = Multiply(sums[i][part], Set(factors.b[query + i]));
+      Store(at, Fused(Load(at, mask), Set(factors.a[query + i]), scaled), mask);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace quire::kernels
