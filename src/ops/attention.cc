@@ -106,7 +106,8 @@ class Step {
   }
   std::int64_t PartialBytes() const { return kMaxQueries * (2 + value_dim_) * 4; }
   Partials PartialAt(std::byte* memory) const;
-  kernels::AttendArgs ArgsOf(std::int64_t unit, std::int64_t chunk) const;
+  void Attend(std::int64_t unit, std::int64_t chunk, const Partials& state,
+              std::int64_t out_stride) const;
   kernels::NextPositions PositionsOf(std::int64_t unit, std::int64_t chunk) const;
   kernels::NextPositions After(std::int64_t unit, std::int64_t chunk) const;
 
@@ -203,28 +204,6 @@ Step::Partials Step::PartialAt(std::byte* memory) const {
   return {max, max + kMaxQueries, max + 2 * kMaxQueries};
 }
 
-// Arguments without the state to merge into.
-kernels::AttendArgs Step::ArgsOf(std::int64_t unit, std::int64_t chunk) const {
-  const Tile& tile = TileOf(unit);
-  const std::int64_t head_dim = q_.dim(2);
-  return {.kv = HeadOf(pages_, unit % units_per_tile_ / slices_per_kv_),
-          .block_table = batch_.block_table.data() + std::int64_t{tile.request} * batch_.max_blocks,
-          .q = q_.f32() + (tile.row * num_heads_ + FirstHead(unit)) * head_dim,
-          .q_stride = num_heads_ * head_dim,
-          .rows = tile.rows,
-          .heads = NumHeads(unit),
-          .first_end = tile.first_end,
-          .window = options_.window,
-          .chunk = chunk,
-          .scale = options_.scale,
-          .softcap = options_.softcap,
-          .max = nullptr,
-          .sum = nullptr,
-          .out = nullptr,
-          .out_stride = 0,
-          .next = nullptr};
-}
-
 kernels::NextPositions Step::PositionsOf(std::int64_t unit, std::int64_t chunk) const {
   const Tile& tile = TileOf(unit);
   const std::int64_t end = tile.first_end + tile.rows - 1;
@@ -241,29 +220,50 @@ kernels::NextPositions Step::After(std::int64_t unit, std::int64_t chunk) const 
   return {};
 }
 
+// Attends to one chunk of a unit and merges the result into `state`, whose rows of output are
+// `out_stride` apart.
+void Step::Attend(std::int64_t unit, std::int64_t chunk, const Partials& state,
+                  std::int64_t out_stride) const {
+  const Tile& tile = TileOf(unit);
+  const std::int64_t head_dim = q_.dim(2);
+  const std::int64_t heads = NumHeads(unit);
+  const kernels::NextPositions here = PositionsOf(unit, chunk);
+  const bool asks_ahead = tile.rows * heads <= kFewQueries;
+  const kernels::NextPositions next = asks_ahead ? After(unit, chunk) : kernels::NextPositions{};
+  attend_({.kv = here.kv,
+           .block_table = here.block_table,
+           .q = q_.f32() + (tile.row * num_heads_ + FirstHead(unit)) * head_dim,
+           .q_stride = num_heads_ * head_dim,
+           .rows = tile.rows,
+           .heads = heads,
+           .first_end = tile.first_end,
+           .window = options_.window,
+           .chunk = chunk,
+           .scale = options_.scale,
+           .softcap = options_.softcap,
+           .max = state.max,
+           .sum = state.sum,
+           .out = state.out,
+           .out_stride = out_stride,
+           .next = asks_ahead ? &next : nullptr});
+}
+
 // Each unit goes through its chunks in order, with its state in the thread's partial memory and its
 // output in `out`.
 void Step::RunWholeUnits() {
   ctx_.pool->ForEach(num_units_, [&](std::int64_t unit, int thread_idx) {
     const Tile& tile = TileOf(unit);
-    const Partials state = PartialAt(partials_ + thread_idx * PartialBytes());
     const std::int64_t heads = NumHeads(unit);
     const std::int64_t first_query = tile.row * num_heads_ + FirstHead(unit);
+    Partials state = PartialAt(partials_ + thread_idx * PartialBytes());
+    state.out = out_.f32() + first_query * value_dim_;
     std::fill_n(state.max, tile.rows * heads, kMinusInfinity);
     std::fill_n(state.sum, tile.rows * heads, 0.0F);
     for (std::int64_t r = 0; r < tile.rows; ++r) {
-      std::fill_n(out_.f32() + (first_query + r * num_heads_) * value_dim_, heads * value_dim_,
-                  0.0F);
+      std::fill_n(state.out + r * num_heads_ * value_dim_, heads * value_dim_, 0.0F);
     }
     for (std::int64_t chunk = FirstChunk(tile); chunk < EndChunk(tile); ++chunk) {
-      kernels::AttendArgs args = ArgsOf(unit, chunk);
-      args.max = state.max;
-      args.sum = state.sum;
-      args.out = out_.f32() + first_query * value_dim_;
-      args.out_stride = num_heads_ * value_dim_;
-      const kernels::NextPositions next = After(unit, chunk);
-      if (tile.rows * heads <= kFewQueries) args.next = &next;
-      attend_(args);
+      Attend(unit, chunk, state, num_heads_ * value_dim_);
     }
     for (std::int64_t i = 0; i < tile.rows * heads; ++i) {
       Finish(first_query + i / heads * num_heads_ + i % heads, state.max[i], state.sum[i]);
@@ -297,14 +297,7 @@ void Step::RunAlone(std::int64_t unit, std::int64_t chunk, const Partials& state
   std::fill_n(state.sum, queries, 0.0F);
   if (chunk < FirstChunk(tile) || chunk >= EndChunk(tile)) return;
   std::fill_n(state.out, queries * value_dim_, 0.0F);
-  kernels::AttendArgs args = ArgsOf(unit, chunk);
-  args.max = state.max;
-  args.sum = state.sum;
-  args.out = state.out;
-  args.out_stride = heads * value_dim_;
-  const kernels::NextPositions next = After(unit, chunk);
-  if (queries <= kFewQueries) args.next = &next;
-  attend_(args);
+  Attend(unit, chunk, state, heads * value_dim_);
 }
 
 // Few units: their chunks run at once, a bounded number at a time, into memory of their own. Who
