@@ -106,7 +106,7 @@ struct ThreadPool::State {
   std::optional<Run> ReadJob(std::uint32_t number) const;
   std::uint32_t Publish(std::int64_t count, const ItemTask& task, bool may_steal);
   void WakeSleepers();
-  std::int64_t Take(int owner, const Run& run);
+  std::int64_t Take(int owner, Range share, const Run& run);
   std::int64_t DoShare(int owner, int thread_idx, const Run& run);
   void Help(int thread_idx, const Run& run);
   void Report(int thread_idx, const Run& run, std::int64_t num_done);
@@ -116,8 +116,7 @@ struct ThreadPool::State {
 };
 
 // Takes one item of a thread's share, or gives -1: none is left, or the run is over.
-std::int64_t ThreadPool::State::Take(int owner, const Run& run) {
-  const Range range = ShareOf(run.count, owner, num_threads);
+std::int64_t ThreadPool::State::Take(int owner, Range share, const Run& run) {
   std::atomic<std::uint64_t>& taken = shares[static_cast<std::size_t>(owner)].taken;
   std::uint64_t word = taken.load(std::memory_order_acquire);
   while (true) {
@@ -125,19 +124,21 @@ std::int64_t ThreadPool::State::Take(int owner, const Run& run) {
     // By the time that a run is over, every word has changed that one of its threads could hold.
     if (!is_begun && job.number.load(std::memory_order_acquire) != run.number) return -1;
     const std::int64_t count = is_begun ? CountOf(word) : 0;
-    if (range.begin + count >= range.end) return -1;
+    if (share.begin + count >= share.end) return -1;
     const std::uint64_t next = Tagged(run.number, static_cast<std::uint64_t>(count) + 1);
     if (taken.compare_exchange_weak(word, next, std::memory_order_acq_rel)) {
-      return range.begin + count;
+      return share.begin + count;
     }
   }
 }
 
 // Does what is left of a share; how many items that was.
 std::int64_t ThreadPool::State::DoShare(int owner, int thread_idx, const Run& run) {
+  const Range share = ShareOf(run.count, owner, num_threads);
   std::int64_t num_done = 0;
-  for (std::int64_t item = Take(owner, run); item >= 0; item = Take(owner, run), ++num_done) {
+  for (std::int64_t item = Take(owner, share, run); item >= 0; item = Take(owner, share, run)) {
     (*run.task)(item, thread_idx);
+    ++num_done;
   }
   return num_done;
 }
