@@ -15,9 +15,9 @@
 namespace quire {
 namespace {
 
-// Long enough to bridge the serial work between two operators of a step, short enough that an
-// idle pool leaves its cores to others.
-constexpr auto kSpinTime = std::chrono::microseconds(60);
+// Long enough to bridge the serial work between two operators and, with few requests, between two
+// steps; short enough that an idle pool leaves its cores to others.
+constexpr auto kSpinTime = std::chrono::microseconds(200);
 constexpr int kSpinsBetweenClockReads = 32;
 constexpr int kCacheLine = 64;
 

@@ -7,6 +7,8 @@
 //
 // A block meets many rows before the next one is read, longer than the processor looks ahead, and
 // tiles end before its own prefetcher is under way: so blocks are asked for ahead of time.
+#include <algorithm>
+
 #include <immintrin.h>
 
 #include "kernels/avx512/tile_codecs.h"
@@ -171,13 +173,34 @@ void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile, const __m51
   _mm_sfence();
 }
 
+// Outputs of a panel that its core's caches do not hold from one tile to the next.
+constexpr std::int64_t kManyOutputs = 32768;
+
+// Asks for the cache lines that some rows' outputs of kTiles tiles will be written to: all at once
+// at the end, while nothing is left to compute, they would be waited for.
+template <int kTiles>
+QUIRE_INLINE void PrefetchOut(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t begin,
+                              std::int64_t end) {
+  for (std::int64_t r = begin; r < end; ++r) {
+    const float* out = args.out + r * args.out_stride + tile * kTile;
+    for (int t = 0; t < kTiles; ++t) __builtin_prefetch(out + t * kTile, 1);
+  }
+}
+
 template <typename Codec, int kTiles>
 void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   __m512 sums[kPanelRows][kTiles];
   for (std::int64_t r = 0; r < args.rows; ++r) {
     for (int t = 0; t < kTiles; ++t) sums[r][t] = _mm512_setzero_ps();
   }
+  const bool past_caches = GoesPastCaches(args);
+  const bool prefetch_out = !past_caches && args.rows * args.out_stride >= kManyOutputs;
+  const std::int64_t rows_a_block = prefetch_out ? (args.rows + args.blocks - 1) / args.blocks : 0;
+  std::int64_t asked = 0;
   for (std::int64_t b = 0; b < args.blocks; ++b) {
+    const std::int64_t ask = std::min(asked + rows_a_block, args.rows);
+    PrefetchOut<kTiles>(args, tile, asked, ask);
+    asked = ask;
     Weights weights[kTiles];
 #pragma GCC unroll 2
     for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Load(b, weights[t]);
@@ -191,7 +214,7 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
     if (left == 2) AddRows<Codec, kTiles, 2>(args, weights, b, r, sums);
     if (left == 1) AddRows<Codec, kTiles, 1>(args, weights, b, r, sums);
   }
-  if (GoesPastCaches(args)) return StorePastCaches<kTiles>(args, tile, sums);
+  if (past_caches) return StorePastCaches<kTiles>(args, tile, sums);
   for (std::int64_t r = 0; r < args.rows; ++r) {
     for (int t = 0; t < kTiles; ++t) StoreSums(args, tile + t, r, sums[r][t]);
   }
