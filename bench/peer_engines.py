@@ -23,22 +23,27 @@ class Quire:
         self.environment = dict(os.environ)
         if options.isa:
             self.environment["QUIRE_CPU_ISA"] = options.isa
+        self.runs = {}  # of decode, by context: (tokens/s, GB/s of memory around it)
 
     def bench(self, *arguments):
         return json.loads(run([self.binary, "bench", *arguments, "--threads", self.options.threads,
                                "--json"], env=self.environment))
 
-    def latency(self, batch, tokens_in, tokens_out, runs=2):
+    def latency(self, batch, tokens_in, tokens_out, *more, runs=2):
         return self.bench("latency", self.model, "--batch-size", batch, "--input-len", tokens_in,
-                          "--output-len", tokens_out, "--num-iters-warmup", runs - 1,
-                          "--num-iters", runs, "--kv-cache-dtype", self.options.kv_cache_dtype)
+                          "--output-len", tokens_out, "--num-iters-warmup", min(runs - 1, 1),
+                          "--num-iters", runs, "--kv-cache-dtype", self.options.kv_cache_dtype,
+                          *more)
 
     def prefill(self, tokens):
         return self.latency(1, tokens, 1)["prefill_tokens_per_s"]
 
     def decode(self, context):
-        return self.latency(1, context or BATCH_IN, self.options.decode_len,
-                            1 if context else 2)["decode_tokens_per_s"]
+        result = self.latency(1, context or BATCH_IN, self.options.decode_len, "--measure-memory",
+                              runs=1 if context else 4)
+        self.runs.setdefault(context, []).extend(zip(result["decode_tokens_per_s_of_runs"],
+                                                     result["memory_gb_per_s_of_runs"]))
+        return result["decode_tokens_per_s"]
 
     def batch(self, size):
         return self.latency(size, BATCH_IN, self.options.batch_len)["decode_tokens_per_s"]

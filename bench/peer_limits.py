@@ -1,5 +1,7 @@
 """The rates that memory and arithmetic of a machine allow a model, from a GGUF file's header."""
 
+import statistics
+
 import gguf_file
 from peer_engines import BATCH_IN
 
@@ -44,9 +46,13 @@ class Limits:
                        self.best.get("int8_s16_gop_per_s", 0.0) if info.type in FOUR_BIT else 0.0)
         return 2 * info.values() / (peak * 1e9)
 
-    def rate(self, row):
+    def decode_share(self, row, runs):
+        """Of what memory allowed at the time of each (tokens/s, GB/s), their median."""
+        return statistics.median(rate / self.rate(row, memory) for rate, memory in runs)
+
+    def rate(self, row, memory_gb_per_s=None):
         """None for a row without a limit of its own."""
-        memory = self.best["memory_gb_per_s"] * 1e9
+        memory = (memory_gb_per_s or self.best["memory_gb_per_s"]) * 1e9
         if row.what == "prefill":  # only the last row meets the head
             arithmetic = row.size * (self.seconds_a_row - self.head_seconds) + self.head_seconds
             return row.size / max(self.bytes / memory, arithmetic)

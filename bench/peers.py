@@ -155,22 +155,32 @@ def medians(figures):
             for title, by_engine in figures.items()}
 
 
-def cell(rate, bound):
+def share(limits, row, engine, rate, bound):
+    """Of the limit. Memory of a shared machine is fast at one time and slow at another, so a run of
+    ours that it bounds is held against what memory gave just before and after."""
+    runs = getattr(engine, "runs", {}).get(row.size) if row.what == "decode" else None
+    return limits.decode_share(row, runs) if runs else rate / bound
+
+
+def cell(limits, row, engine, rate, bound):
     if rate is None:
         return "–"
-    return f"{rate:.0f}" + (f" ({100 * rate / bound:.0f} %)" if bound else "")
+    if not bound:
+        return f"{rate:.0f}"
+    return f"{rate:.0f} ({100 * share(limits, row, engine, rate, bound):.0f} %)"
 
 
-def print_table(options, ours, peers, rates, bounds):
+def print_table(options, ours, peers, rates, limits):
     pairs = [(our, peer) for our in ours for peer in peers]
     heads = ["", "limit", *(engine.name for engine in ours + peers),
              *(f"{our.name} against {peer.name}" for our, peer in pairs)]
     print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
     for row in options.rows:
-        by_engine, bound = rates[row.title], bounds[row.title]
+        by_engine, bound = rates[row.title], limits.rate(row)
         cells = [row.title, f"{bound:.0f}" if bound else "–"]
         # The bound is that of the model's own file.
-        cells += [cell(by_engine.get(engine.name), bound) for engine in ours + peers]
+        cells += [cell(limits, row, engine, by_engine.get(engine.name), bound)
+                  for engine in ours + peers]
         for our, peer in pairs:
             known = our.name in by_engine and peer.name in by_engine
             cells.append(f"{by_engine[our.name] / by_engine[peer.name]:.2f}×" if known else "–")
@@ -185,15 +195,17 @@ def main():
         if isinstance(peer, peer_engines.Asked):
             peer.close()
     limits = Limits(machine, options)
-    bounds = {row.title: limits.rate(row) for row in options.rows}
     rates = medians(figures)
     print(f"{options.model.name}, {options.threads} threads, {limits}; tokens/s, medians of "
           f"{options.rounds} rounds, in brackets the share of the limit")
-    print_table(options, ours, peers, rates, bounds)
+    print_table(options, ours, peers, rates, limits)
     if options.json:
         options.json.write_text(json.dumps({"model": str(options.model), "machine": machine,
-                                            "limits": bounds, "medians": rates,
-                                            "figures": figures}, indent=2) + "\n")
+                                            "limits": {row.title: limits.rate(row)
+                                                       for row in options.rows},
+                                            "medians": rates, "figures": figures,
+                                            "decode_runs": {engine.name: engine.runs
+                                                            for engine in ours}}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ constexpr int kTries = 5;
 
 // The best of several tries of `work`, which does `amount` of something on all threads at once.
 template <typename F>
-double BestRate(ThreadPool& pool, double amount, const F& work) {
+double BestRate(ThreadPool& pool, int tries, double amount, const F& work) {
   double best = 0.0;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < tries; ++i) {
     const auto start = Clock::now();
     pool.Run([&](int thread_idx, int) { work(thread_idx); });
     best = std::max(best, amount / std::chrono::duration<double>(Clock::now() - start).count());
@@ -48,18 +48,23 @@ std::uint64_t ReadAll(const Buffer& buffer, int times) {
   return all;
 }
 
-double ReadRate(ThreadPool& pool, std::size_t bytes, int times) {
+std::vector<Buffer> BuffersOf(ThreadPool& pool, std::size_t bytes) {
   std::vector<Buffer> buffers(static_cast<std::size_t>(pool.num_threads()));
-  std::vector<std::uint64_t> sums(buffers.size() * 8);  // a cache line each
   pool.Run([&](int thread_idx, int) {
     Result<Buffer> buffer = Buffer::Allocate(bytes);
     if (!buffer.ok()) return;
     std::fill_n(buffer->f32(), bytes / sizeof(float), 1.0F);
     buffers[static_cast<std::size_t>(thread_idx)] = *std::move(buffer);
   });
+  return buffers;
+}
+
+// Bytes a second; each thread reads its own buffer `times` times.
+double ReadRate(ThreadPool& pool, const std::vector<Buffer>& buffers, int times, int tries) {
+  std::vector<std::uint64_t> sums(buffers.size() * 8);  // a cache line each
   double total = 0.0;
   for (const Buffer& buffer : buffers) total += static_cast<double>(buffer.size()) * times;
-  return BestRate(pool, total, [&](int thread_idx) {
+  return BestRate(pool, tries, total, [&](int thread_idx) {
     const auto i = static_cast<std::size_t>(thread_idx);
     sums[i * 8] ^= ReadAll(buffers[i], times);
   });
@@ -69,7 +74,7 @@ double PeakRate(ThreadPool& pool, const kernels::PeakKernel& peak) {
   if (peak.run == nullptr) return 0.0;
   constexpr std::int64_t kOps = 2'000'000'000;
   const std::int64_t rounds = kOps / peak.ops_per_round;
-  return BestRate(pool, static_cast<double>(rounds * peak.ops_per_round) * pool.num_threads(),
+  return BestRate(pool, kTries, static_cast<double>(rounds * peak.ops_per_round) * pool.num_threads(),
                   [&](int) { peak.run(rounds); });
 }
 
@@ -85,8 +90,8 @@ MachineLimits MeasureLimits(const kernels::CpuTable& table, ThreadPool& pool) {
   };
   return {.num_threads = pool.num_threads(),
           .isa = std::string(kernels::ToString(table.isa)),
-          .memory_bytes_per_s = ReadRate(pool, kMemoryBytes, 1),
-          .cache_bytes_per_s = ReadRate(pool, kCacheBytes, 256),
+          .memory_bytes_per_s = ReadRate(pool, BuffersOf(pool, kMemoryBytes), 1, kTries),
+          .cache_bytes_per_s = ReadRate(pool, BuffersOf(pool, kCacheBytes), 256, kTries),
           .f32_ops_per_s = peak(kernels::PeakKind::kF32),
           .int8_ops_per_s = peak(kernels::PeakKind::kInt8),
           .int8_short_ops_per_s = peak(kernels::PeakKind::kInt8Short)};
@@ -106,6 +111,11 @@ Json ToJson(const MachineLimits& limits) {
   }
   return object;
 }
+
+MemoryMeter::MemoryMeter(int num_threads)
+    : pool_({.num_threads = num_threads}), buffers_(BuffersOf(pool_, kMemoryBytes)) {}
+
+double MemoryMeter::Read() { return ReadRate(pool_, buffers_, 1, 2); }
 
 BenchContext::BenchContext(kernels::CpuIsa isa, int num_threads)
     : table(kernels::MakeTable(isa)), pool({.num_threads = num_threads, .pin = true}) {}

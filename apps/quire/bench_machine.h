@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "formats/json.h"
 #include "ops/context.h"
+#include "tensor/tensor.h"
 
 namespace quire {
 
@@ -26,6 +28,19 @@ struct MachineLimits {
 MachineLimits MeasureLimits(const kernels::CpuTable& table, ThreadPool& pool);
 
 Json ToJson(const MachineLimits& limits);
+
+// Measures again and again how fast memory is read: it changes from second to second where a
+// machine is shared, so what is to be compared with it must be measured between two such readings.
+class MemoryMeter {
+ public:
+  explicit MemoryMeter(int num_threads);  // 0: one a physical core
+  // Bytes a second with all threads.
+  double Read();
+
+ private:
+  ThreadPool pool_;
+  std::vector<Buffer> buffers_;  // one a thread
+};
 
 // The kernels and threads that `--threads` and QUIRE_CPU_ISA ask for.
 struct BenchContext {

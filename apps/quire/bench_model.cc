@@ -10,6 +10,7 @@
 
 #include "apps/quire/bench.h"
 #include "apps/quire/bench_load.h"
+#include "apps/quire/bench_machine.h"
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
 #include "apps/quire/terminal.h"
@@ -27,6 +28,7 @@ struct BenchOptions {
   int num_iters_warmup = 0;
   int num_iters = 1;
   bool disable_detokenize = false;
+  bool measure_memory = false;
 };
 
 void AddFlags(FlagSet& flags, BenchOptions& options) {
@@ -74,6 +76,7 @@ struct Rates {
   std::vector<double> first_token_ms;
   std::vector<double> prefill;
   std::vector<double> decode;
+  std::vector<double> memory_gb_per_s;  // around each run; empty: not measured
 
   void Add(const BenchLoad& load, const BenchTimes& times) {
     latencies_s.push_back(times.total_s);
@@ -85,23 +88,25 @@ struct Rates {
   }
 };
 
+Json NumbersOf(const std::vector<double>& values) {
+  JsonArray numbers;
+  for (const double value : values) numbers.emplace_back(value);
+  return numbers;
+}
+
 constexpr double kPercents[] = {10, 25, 50, 75, 90, 99};
 
 Json LatencyJson(const BenchLoad& load, const Rates& rates) {
   std::vector<double> sorted = rates.latencies_s;
   std::sort(sorted.begin(), sorted.end());
   double sum = 0.0;
-  JsonArray latencies;
-  for (const double latency : rates.latencies_s) {
-    sum += latency;
-    latencies.emplace_back(latency);
-  }
+  for (const double latency : rates.latencies_s) sum += latency;
   JsonObject percentiles;
   for (const double percent : kPercents) {
     percentiles.emplace_back(Fixed(percent, 0), Json(Percentile(sorted, percent)));
   }
-  return JsonObject{{"avg_latency", Json(sum / static_cast<double>(sorted.size()))},
-                    {"latencies", Json(std::move(latencies))},
+  JsonObject object{{"avg_latency", Json(sum / static_cast<double>(sorted.size()))},
+                    {"latencies", NumbersOf(rates.latencies_s)},
                     {"percentiles", Json(std::move(percentiles))},
                     {"batch_size", Json(load.num_prompts)},
                     {"input_len", Json(load.input_len)},
@@ -109,6 +114,11 @@ Json LatencyJson(const BenchLoad& load, const Rates& rates) {
                     {"first_token_ms", Json(Median(rates.first_token_ms))},
                     {"prefill_tokens_per_s", Json(Median(rates.prefill))},
                     {"decode_tokens_per_s", Json(Median(rates.decode))}};
+  if (!rates.memory_gb_per_s.empty()) {
+    object.emplace_back("decode_tokens_per_s_of_runs", NumbersOf(rates.decode));
+    object.emplace_back("memory_gb_per_s_of_runs", NumbersOf(rates.memory_gb_per_s));
+  }
+  return object;
 }
 
 std::string LatencyText(const BenchLoad& load, const Json& result) {
@@ -139,6 +149,8 @@ Status RunBenchLatency(Args args) {
   flags.Add("batch-size", options.load.num_prompts, "Prompts at once");
   flags.Add("num-iters-warmup", options.num_iters_warmup, "Runs before the measured ones");
   flags.Add("num-iters", options.num_iters, "Measured runs");
+  flags.Add("measure-memory", options.measure_memory,
+            "Read memory before and after each run too, and put both rates of each into the JSON");
   flags.AddExample("quire bench latency --input-len 512 --output-len 64 --batch-size 1 --json");
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, ParseFlags(flags, args, options));
   if (!go_on) return {};
@@ -146,6 +158,8 @@ Status RunBenchLatency(Args args) {
   QUIRE_RETURN_IF_ERROR(RequireAtLeast("num-iters", options.num_iters, 1));
   QUIRE_RETURN_IF_ERROR(RequireAtLeast("num-iters-warmup", options.num_iters_warmup, 0));
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
+  std::optional<MemoryMeter> memory;
+  if (options.measure_memory) memory.emplace(options.config.parallel.threads);
   ProgressLine progress;
   Rates rates;
   for (int run = 0; run < options.num_iters_warmup + options.num_iters; ++run) {
@@ -153,8 +167,12 @@ Status RunBenchLatency(Args args) {
         run < options.num_iters_warmup
             ? StrCat("warming up: run ", run + 1, " of ", options.num_iters_warmup)
             : StrCat("run ", run - options.num_iters_warmup + 1, " of ", options.num_iters));
+    const double before = memory ? memory->Read() : 0.0;
     QUIRE_ASSIGN_OR_RETURN(const BenchTimes times, RunLoad(*llm, options.load, {}));
-    if (run >= options.num_iters_warmup) rates.Add(options.load, times);
+    if (run >= options.num_iters_warmup) {
+      rates.Add(options.load, times);
+      if (memory) rates.memory_gb_per_s.push_back((before + memory->Read()) / 2e9);
+    }
     ++options.load.seed;
   }
   progress.Clear();
