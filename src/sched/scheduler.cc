@@ -137,6 +137,7 @@ Status Scheduler::Add(EngineRequest request) {
     state->blocks.is_in_family = true;
     state->blocks.extra_keys.Add(ExtraKeys::Kind::kFamily, StrCat(request.family.value()));
   }
+  state->thinking = ThinkingBudget(request.thinking, request.reasoning);
   const RequestId id = request.id;
   state->request = std::move(request);
   const auto [it, is_new] = states_.try_emplace(id, std::move(state));

@@ -70,6 +70,27 @@ TEST(Constraints, HoldForTheAnswerThatFollowsFreeReasoning) {
   }
 }
 
+TEST(Constraints, HoldForTheAnswerThatFollowsReasoningWhichABudgetEnded) {
+  for (const char* parser : {"deepseek_r1", "qwen3"}) {
+    ApiOptions options = ApiRig::SmallOptions();
+    options.reasoning_parser = parser;
+    options.chat_template = StrCat(kTestTemplate, "<think>");
+    ApiRig rig(Says("thinks on and on and never comes to an end of it, not ever, not at all ever"),
+               options);
+    const std::string more = StrCat(kConstraint, R"(,"thinking_token_budget":6)");
+    const Json reply = rig.PostOk(kPath, Body(more));
+    EXPECT_EQ(At(reply, "choices", 0, "message", "reasoning"), Json("thinks"));
+    EXPECT_EQ(At(reply, "choices", 0, "finish_reason"), Json("stop"));
+    const std::string content = TextOf(At(reply, "choices", 0, "message", "content"));
+    const Result<Json> answer = ParseJson(content);
+    ASSERT_TRUE(answer.ok()) << content;
+    EXPECT_TRUE(At(*answer, "a") == Json("x") || At(*answer, "a") == Json("y")) << content;
+    const JoinedChat joined = JoinChat(rig.Stream(kPath, Body(more + R"(,"stream":true)")));
+    EXPECT_EQ(joined.content, content);
+    EXPECT_EQ(joined.reasoning, "thinks");
+  }
+}
+
 TEST(Constraints, HoldForTheCallThatFollowsFreeReasoning) {
   ApiOptions options = ApiRig::SmallOptions();
   options.reasoning_parser = "deepseek_r1";
