@@ -167,13 +167,6 @@ void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
     return EndPrompt(prompt.record->Fail(Status()), std::move(prompt.sink));
   }
   if (Status status = AddRequests(prompt.requests); !status.ok()) {
-    if (status.code() == Code::kResourceExhausted) {
-      if (status.message().starts_with("max_waiting_tokens")) {
-        metrics->NoteTooManyTokensQueued();
-      } else {
-        metrics->NoteQueueFull();
-      }
-    }
     return EndPrompt(LastOutput(prompt.record->request_id(), std::move(status)),
                      std::move(prompt.sink));
   }
@@ -184,8 +177,10 @@ void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
 Status AsyncEngine::State::AddRequests(std::vector<EngineRequest>& requests) {
   const RequestId first = requests.front().id;
   for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::optional<WaitingBound> met = parts.core->scheduler().BoundMetBy(requests[i]);
     Status status = parts.core->Add(std::move(requests[i]));
     if (status.ok()) continue;
+    if (status.code() == Code::kResourceExhausted && met) metrics->NoteRefused(*met);
     Abort({.first = first, .count = static_cast<int>(i)});
     return status;
   }
@@ -356,7 +351,7 @@ Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink
   state_->live.Remove(prompt.request_id);
   state_->live.NoteHeard();
   if (state_->input->is_stopping()) return ShuttingDown();
-  state_->metrics->NoteQueueFull();
+  state_->metrics->NoteRefused(WaitingBound::kRequests);
   return ResourceExhausted("too many prompts are waiting to be read; try again later");
 }
 
