@@ -6,7 +6,6 @@
 // whose forward takes some time beside the processor, as a small model's on a GPU, it is what does
 // not fit into that time. A model on this machine tells what that is beside a forward that needs
 // the processor itself: the default model where it is there, unless --model names one.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/percentile.h"
 #include "base/rng.h"
 #include "base/strings.h"
 #include "base/test_data.h"
@@ -77,11 +77,6 @@ double Rate(Llm& llm, const Options& options, bool is_constrained) {
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   return static_cast<double>(num_tokens) / time.count();
-}
-
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 void Compare(const char* name, Llm& llm, const Options& options) {

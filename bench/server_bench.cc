@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/percentile.h"
 #include "base/strings.h"
 #include "server/listener.h"
 #include "tests/stress/null_server.h"
@@ -184,13 +185,6 @@ Outcome Run(const Settings& settings, const Load& load) {
   for (const Caller& caller : callers) close(caller.fd);
   close(epoll);
   return outcome;
-}
-
-double Percentile(std::vector<double> values, double percent) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double place = percent / 100 * static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(place)];
 }
 
 // Asks /health again and again until told to stop.

@@ -1,7 +1,6 @@
 // quire bench latency and quire bench throughput, with the flags and the JSON of vLLM's.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
 #include "apps/quire/terminal.h"
+#include "base/percentile.h"
 #include "base/strings.h"
 #include "engine/llm.h"
 
@@ -55,20 +55,7 @@ Status RequireAtLeast(const char* name, int value, int least) {
   return InvalidArgument(StrCat("--", name, ": must be at least ", least, ", got ", value));
 }
 
-// The value below which `percent` % of the sorted values lie, between neighbours in proportion.
-double Percentile(const std::vector<double>& sorted, double percent) {
-  const double at = percent / 100.0 * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (at - std::floor(at));
-}
-
 double Rate(double count, double seconds) { return seconds > 0.0 ? count / seconds : 0.0; }
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return Percentile(values, 50.0);
-}
 
 // Rates of each run, of which the median counts.
 struct Rates {
@@ -97,15 +84,13 @@ Json NumbersOf(const std::vector<double>& values) {
 constexpr double kPercents[] = {10, 25, 50, 75, 90, 99};
 
 Json LatencyJson(const BenchLoad& load, const Rates& rates) {
-  std::vector<double> sorted = rates.latencies_s;
-  std::sort(sorted.begin(), sorted.end());
   double sum = 0.0;
   for (const double latency : rates.latencies_s) sum += latency;
   JsonObject percentiles;
   for (const double percent : kPercents) {
-    percentiles.emplace_back(Fixed(percent, 0), Json(Percentile(sorted, percent)));
+    percentiles.emplace_back(Fixed(percent, 0), Json(Percentile(rates.latencies_s, percent)));
   }
-  JsonObject object{{"avg_latency", Json(sum / static_cast<double>(sorted.size()))},
+  JsonObject object{{"avg_latency", Json(sum / static_cast<double>(rates.latencies_s.size()))},
                     {"latencies", NumbersOf(rates.latencies_s)},
                     {"percentiles", Json(std::move(percentiles))},
                     {"batch_size", Json(load.num_prompts)},

@@ -1,5 +1,4 @@
 // quire bench replay: what the scheduler would do with a recorded trace of arrivals.
-#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "apps/quire/engine_flags.h"
 #include "apps/quire/flags.h"
 #include "apps/quire/io.h"
+#include "base/percentile.h"
 #include "base/strings.h"
 #include "engine/trace_replay.h"
 
@@ -138,16 +138,10 @@ std::string StepJson(const ReplayStep& step) {
   return Json(std::move(object)).Dump() + "\n";
 }
 
-// Of rising values; 0 where there are none.
-double Quantile(const std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-}
-
 std::string SummaryText(const ReplaySummary& summary) {
   const auto times = [](const char* name, const std::vector<double>& values) {
-    return StrCat(name, "  p50 ", Fixed(Quantile(values, 0.5), 4), " s  p99 ",
-                  Fixed(Quantile(values, 0.99), 4), " s\n");
+    return StrCat(name, "  p50 ", Fixed(Median(values), 4), " s  p99 ",
+                  Fixed(Percentile(values, 99), 4), " s\n");
   };
   return StrCat(summary.num_steps, " steps in ", Fixed(summary.seconds, 3),
                 " s: ", summary.num_finished, " finished, ", summary.num_aborted, " aborted, ",
@@ -169,10 +163,10 @@ std::string SummaryJson(const ReplaySummary& summary) {
   object.emplace_back("preemptions", summary.stats.num_preemptions);
   object.emplace_back("prefix_queries", summary.stats.prefix_queries);
   object.emplace_back("prefix_hits", summary.stats.prefix_hits);
-  object.emplace_back("p50_ttft_s", Quantile(summary.first_token_seconds, 0.5));
-  object.emplace_back("p99_ttft_s", Quantile(summary.first_token_seconds, 0.99));
-  object.emplace_back("p50_e2el_s", Quantile(summary.total_seconds, 0.5));
-  object.emplace_back("p99_e2el_s", Quantile(summary.total_seconds, 0.99));
+  object.emplace_back("p50_ttft_s", Median(summary.first_token_seconds));
+  object.emplace_back("p99_ttft_s", Percentile(summary.first_token_seconds, 99));
+  object.emplace_back("p50_e2el_s", Median(summary.total_seconds));
+  object.emplace_back("p99_e2el_s", Percentile(summary.total_seconds, 99));
   return Json(JsonObject{{"summary", Json(std::move(object))}}).Dump() + "\n";
 }
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@
 #include "base/half.h"
 #include "base/id.h"
 #include "base/log_format.h"
+#include "base/percentile.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -144,6 +146,17 @@ TEST(Philox, GivesThePublishedAnswers) {
   EXPECT_EQ(Philox({0, 0, 0, 0}, {0, 0}), zero);
   const std::array<std::uint32_t, 4> pi = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
   EXPECT_EQ(Philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}), pi);
+}
+
+TEST(Percentile, LiesBetweenNeighboursInProportion) {
+  EXPECT_EQ(Percentile({}, 50), 0.0);
+  EXPECT_EQ(Percentile({7}, 99), 7.0);
+  const std::vector<double> values = {40, 10, 30, 20, 50};
+  EXPECT_EQ(Percentile(values, 0), 10.0);
+  EXPECT_EQ(Percentile(values, 25), 20.0);
+  EXPECT_DOUBLE_EQ(Percentile(values, 90), 46.0);
+  EXPECT_EQ(Percentile(values, 100), 50.0);
+  EXPECT_EQ(Median({4, 1, 3, 2}), 2.5);
 }
 
 TEST(HasFile, TellsAFileFromNothingAndFromWhatIsNoFile) {

@@ -190,7 +190,8 @@ TEST(SamplingParamsByName, AreSetFromJsonUnderVllmsNames) {
     "skip_special_tokens": false, "spaces_between_special_tokens": false,
     "include_stop_str_in_output": true, "logit_bias": {"5": -1}, "allowed_token_ids": [1, 2],
     "bad_words": ["bad"], "truncate_prompt_tokens": -1,
-    "repetition_detection": {"max_pattern_size": 3, "min_pattern_size": 0, "min_count": 2}})");
+    "repetition_detection": {"max_pattern_size": 3, "min_pattern_size": 0, "min_count": 2},
+    "thinking_token_budget": 9})");
   ASSERT_TRUE(body.ok());
   EXPECT_EQ(body->object().size(), NumListed<SamplingParams>());
   SamplingParams params;

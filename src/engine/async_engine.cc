@@ -13,9 +13,8 @@
 #include "base/strings.h"
 #include "engine/assemble.h"
 #include "engine/engine_inbox.h"
-#include "engine/input.h"
+#include "engine/input_threads.h"
 #include "engine/live_prompts.h"
-#include "engine/message_queue.h"
 #include "engine/output_thread.h"
 
 namespace quire {
@@ -23,46 +22,6 @@ namespace {
 
 // After so many good steps a failure counts as the first one again.
 constexpr std::int64_t kStepsToForgiveRestarts = 1000;
-
-// A prompt of more text waits for a thread that reads long ones, so that it holds no others up.
-constexpr std::size_t kMaxShortBytes = std::size_t{64} << 10;
-
-// What a caller handed in, on its way to an input thread.
-struct SubmittedPrompt {
-  std::string request_id;
-  LivePrompts::Admission admission;
-  PromptInput input;
-  OutputSink sink;
-  std::chrono::steady_clock::time_point arrival;
-};
-
-Status ShuttingDown() { return Status(Code::kUnavailable, "the engine is shutting down"); }
-
-bool IsLong(const PromptInput& input) {
-  return input.text.size() + input.prepare_bytes > kMaxShortBytes;
-}
-
-// Of a prompt that was aborted before it was read.
-RequestOutput AbortedOutput(std::string request_id, int count) {
-  RequestOutput output;
-  output.request_id = std::move(request_id);
-  output.is_finished = true;
-  for (int i = 0; i < count; ++i) {
-    CompletionOutput& answer = output.outputs.emplace_back();
-    answer.index = i;
-    answer.finish_reason = FinishReason::kAbort;
-  }
-  return output;
-}
-
-// Of a prompt that never came to the scheduler.
-RequestOutput LastOutput(std::string request_id, Status error) {
-  RequestOutput output;
-  output.request_id = std::move(request_id);
-  output.is_finished = true;
-  output.error = std::move(error);
-  return output;
-}
 
 EngineMetrics::Options MetricsOptions(const AsyncOptions& options, const ModelFacts& facts) {
   return {.model_name = options.served_name.empty() ? facts.path : options.served_name,
@@ -75,9 +34,6 @@ struct AsyncEngine::State {
   State(const EngineConfig& engine_config, const AsyncOptions& async_options)
       : config(engine_config),
         options(async_options),
-        submitted(options.max_queued),
-        submitted_long(options.max_queued),
-        compiling(options.max_queued),
         inbox(options.max_queued),
         output(live, inbox) {}
 
@@ -86,16 +42,6 @@ struct AsyncEngine::State {
 
   // Callers.
   void Call(std::function<Status(EngineCore&)> run, CallOutcome done);
-
-  // Input threads.
-  void RunInput(MessageQueue<SubmittedPrompt>& prompts);
-  Result<bool> Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
-  void HandOn(PreparedPrompt& prepared);
-  void Defer(PreparedPrompt& prepared);  // until its grammar is compiled
-  // Threads for grammars, so that a slow one holds up no prompt without.
-  void RunCompiler();
-  Status Compile(PreparedPrompt& prepared) const;
-  void EndPrompt(RequestOutput output, OutputSink sink);
 
   // Engine thread.
   void RunEngine(const Loader& loader, std::promise<Status>& started);
@@ -111,15 +57,13 @@ struct AsyncEngine::State {
   void Recover(const Status& status);
   bool Restart();
   void Fail(Status status);
+  void EndPrompt(RequestOutput output, OutputSink sink);
 
   const EngineConfig config;
   const AsyncOptions options;
   EngineParts parts;  // set before Start returns; core is the engine thread's alone
   std::optional<EngineMetrics> metrics;  // as parts
   LivePrompts live;
-  MessageQueue<SubmittedPrompt> submitted;       // ids, and texts that are read at once
-  MessageQueue<SubmittedPrompt> submitted_long;  // texts that take a while
-  MessageQueue<PreparedPrompt> compiling;        // prompts that wait for their grammar
   EngineInbox inbox;
 
   mutable Mutex mutex;
@@ -131,8 +75,7 @@ struct AsyncEngine::State {
   std::atomic<bool> is_paused = false;
   std::atomic<bool> is_healthy = true;
   OutputThread output;
-  std::vector<std::jthread> input_threads;
-  std::vector<std::jthread> compiler_threads;
+  std::unique_ptr<InputThreads> input;  // as parts
   std::jthread engine_thread;
 };
 
@@ -144,106 +87,18 @@ Status AsyncEngine::State::Start(Loader loader) {
         RunEngine(loader, promise);
       });
   QUIRE_RETURN_IF_ERROR(outcome.get());
-  for (int i = 0; i < std::max(1, options.input_threads); ++i) {
-    input_threads.emplace_back([this] { RunInput(submitted); });
-  }
-  input_threads.emplace_back([this] { RunInput(submitted_long); });
-  const unsigned num_compilers = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U);
-  for (unsigned i = 0; i < num_compilers; ++i) {
-    compiler_threads.emplace_back([this] { RunCompiler(); });
-  }
+  const InputThreads::Options input_options = {.num_threads = options.input_threads,
+                                               .max_queued = options.max_queued,
+                                               .stream_interval = config.scheduler.stream_interval,
+                                               .on_prompt = options.on_prompt};
+  input = std::make_unique<InputThreads>(
+      input_options, InputThreads::Neighbours{.processor = *parts.input,
+                                              .tokenizer = parts.tokenizer.get(),
+                                              .live = live,
+                                              .inbox = inbox,
+                                              .output = output,
+                                              .metrics = *metrics});
   return {};
-}
-
-// Input threads
-
-void AsyncEngine::State::RunInput(MessageQueue<SubmittedPrompt>& prompts) {
-  while (auto prompt = prompts.Pop()) {
-    if (live.IsAborted(prompt->request_id)) {
-      EndPrompt(AbortedOutput(std::move(prompt->request_id), prompt->admission.requests.count),
-                std::move(prompt->sink));
-      continue;
-    }
-    PreparedPrompt prepared;
-    Result<bool> lacks_grammar = false;
-    try {
-      lacks_grammar = Prepare(*prompt, prepared);
-    } catch (const std::exception& error) {
-      lacks_grammar = Internal(StrCat("preparing the prompt: ", error.what()));
-    }
-    if (!lacks_grammar.ok()) {
-      EndPrompt(LastOutput(std::move(prompt->request_id), lacks_grammar.status()),
-                std::move(prompt->sink));
-    } else if (!*lacks_grammar) {
-      HandOn(prepared);
-    } else {
-      Defer(prepared);
-    }
-  }
-}
-
-void AsyncEngine::State::Defer(PreparedPrompt& prepared) {
-  const auto count = static_cast<int>(prepared.requests.size());
-  metrics->NoteDeferred(count);  // before a compiler can take it and note its end
-  if (compiling.TryPush(prepared)) return;
-  metrics->NoteDeferred(-count);
-  EndPrompt(LastOutput(prepared.record->request_id(),
-                       ResourceExhausted("too many grammars are waiting to be compiled; try again "
-                                         "later")),
-            std::move(prepared.sink));
-}
-
-void AsyncEngine::State::HandOn(PreparedPrompt& prepared) {
-  if (inbox.PushPrompt(prepared)) return;
-  EndPrompt(prepared.record->Fail(ShuttingDown()), std::move(prepared.sink));
-}
-
-void AsyncEngine::State::RunCompiler() {
-  while (auto prepared = compiling.Pop()) {
-    const auto count = static_cast<int>(prepared->requests.size());
-    Status status;
-    try {
-      status = Compile(*prepared);
-    } catch (const std::exception& error) {
-      status = Internal(StrCat("compiling the grammar: ", error.what()));
-    }
-    metrics->NoteDeferred(-count);
-    if (status.ok()) {
-      HandOn(*prepared);
-    } else {
-      EndPrompt(LastOutput(prepared->record->request_id(), std::move(status)),
-                std::move(prepared->sink));
-    }
-  }
-}
-
-Status AsyncEngine::State::Compile(PreparedPrompt& prepared) const {
-  if (submitted.is_closed()) return ShuttingDown();
-  QUIRE_RETURN_IF_ERROR(parts.input->CompileGrammar(prepared.requests.front()));
-  const EngineRequest& first = prepared.requests.front();
-  for (EngineRequest& request : prepared.requests) request.grammar = first.grammar;
-  prepared.record->Warn(first.warning);
-  return {};
-}
-
-// Gives whether a grammar must still be compiled.
-Result<bool> AsyncEngine::State::Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const {
-  if (submitted.is_closed()) return ShuttingDown();
-  const auto begin = std::chrono::steady_clock::now();
-  const int stream_interval =
-      std::max(config.scheduler.stream_interval, prompt.input.stream_interval);
-  QUIRE_ASSIGN_OR_RETURN(EngineRequest request,
-                         parts.input->Prepare(std::move(prompt.input), prompt.admission.number));
-  request.arrival = prompt.arrival;
-  if (options.on_prompt) options.on_prompt(prompt.request_id, request);
-  const bool lacks_grammar = parts.input->LacksGrammar(request);
-  prepared.requests = FanOut(std::move(request), prompt.admission.requests.first);
-  QUIRE_ASSIGN_OR_RETURN(prepared.record,
-                         PromptRecord::Create(parts.tokenizer.get(), prompt.request_id,
-                                              prepared.requests, stream_interval));
-  prepared.sink = std::move(prompt.sink);
-  prepared.record->NoteTokenized(begin, std::chrono::steady_clock::now());
-  return lacks_grammar;
 }
 
 void AsyncEngine::State::EndPrompt(RequestOutput last, OutputSink sink) {
@@ -312,13 +167,6 @@ void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
     return EndPrompt(prompt.record->Fail(Status()), std::move(prompt.sink));
   }
   if (Status status = AddRequests(prompt.requests); !status.ok()) {
-    if (status.code() == Code::kResourceExhausted) {
-      if (status.message().starts_with("max_waiting_tokens")) {
-        metrics->NoteTooManyTokensQueued();
-      } else {
-        metrics->NoteQueueFull();
-      }
-    }
     return EndPrompt(LastOutput(prompt.record->request_id(), std::move(status)),
                      std::move(prompt.sink));
   }
@@ -329,8 +177,10 @@ void AsyncEngine::State::Begin(PreparedPrompt& prompt) {
 Status AsyncEngine::State::AddRequests(std::vector<EngineRequest>& requests) {
   const RequestId first = requests.front().id;
   for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::optional<WaitingBound> met = parts.core->scheduler().BoundMetBy(requests[i]);
     Status status = parts.core->Add(std::move(requests[i]));
     if (status.ok()) continue;
+    if (status.code() == Code::kResourceExhausted && met) metrics->NoteRefused(*met);
     Abort({.first = first, .count = static_cast<int>(i)});
     return status;
   }
@@ -497,12 +347,11 @@ Status AsyncEngine::Submit(std::string request_id, PromptInput input, OutputSink
                             .input = std::move(input),
                             .sink = std::move(sink),
                             .arrival = std::chrono::steady_clock::now()};
-  if ((IsLong(prompt.input) ? state_->submitted_long : state_->submitted).TryPush(prompt))
-    return {};
+  if (state_->input->TryPush(prompt)) return {};
   state_->live.Remove(prompt.request_id);
   state_->live.NoteHeard();
-  if (state_->submitted.is_closed()) return ShuttingDown();
-  state_->metrics->NoteQueueFull();
+  if (state_->input->is_stopping()) return ShuttingDown();
+  state_->metrics->NoteRefused(WaitingBound::kRequests);
   return ResourceExhausted("too many prompts are waiting to be read; try again later");
 }
 
@@ -528,16 +377,7 @@ void AsyncEngine::Shutdown(std::chrono::milliseconds grace) {
   state.is_healthy = false;
   state.live.Refuse(ShuttingDown());
   if (grace.count() > 0) state.live.WaitUntilHeard(std::chrono::steady_clock::now() + grace);
-  // From the first thread of a prompt's way to the last, so that each can still hand on.
-  state.submitted.Close();
-  state.submitted_long.Close();
-  for (std::jthread& thread : state.input_threads) {
-    if (thread.joinable()) thread.join();
-  }
-  state.compiling.Close();
-  for (std::jthread& thread : state.compiler_threads) {
-    if (thread.joinable()) thread.join();
-  }
+  if (state.input != nullptr) state.input->Stop();
   state.inbox.Close();
   if (state.engine_thread.joinable()) state.engine_thread.join();
   state.output.Stop();
@@ -547,8 +387,8 @@ void AsyncEngine::State::Call(std::function<Status(EngineCore&)> run, CallOutcom
   EngineCall call = {.run = std::move(run), .done = std::move(done)};
   if (inbox.PushCall(call)) return;
   if (!call.done) return;
-  call.done(submitted.is_closed() ? ShuttingDown()
-                                  : ResourceExhausted("too many calls wait for the engine"));
+  call.done(input->is_stopping() ? ShuttingDown()
+                                 : ResourceExhausted("too many calls wait for the engine"));
 }
 
 void AsyncEngine::Pause(PauseMode mode, CallOutcome done) {

@@ -607,6 +607,27 @@ TEST(AsyncEngine, GivesNothingBetweenPauseAndResume) {
   }
 }
 
+TEST(AsyncEngine, CountsRefusedPromptsByTheBoundThatTheyMet) {
+  EngineConfig config = SmallConfig();
+  config.scheduler.max_waiting = 2;
+  config.scheduler.max_waiting_tokens = 8;
+  Ears ears;
+  const auto engine = MakeEngine(config);
+  ASSERT_TRUE(PauseAndWait(*engine, PauseMode::kKeep).ok());
+  // One input thread reads them in this order.
+  for (const char* text : {"hello", "world", "ab", "c", "d"}) {
+    ASSERT_TRUE(engine->Submit(text, Text(text, 1), ears.Sink()).ok());
+  }
+  ASSERT_TRUE(ears.WaitForEnds(3));
+  for (const char* text : {"world", "c", "d"}) {
+    EXPECT_EQ(ears.Of(text).error.code(), Code::kResourceExhausted) << text;
+  }
+  const std::string page = engine->metrics().Expose();
+  for (const char* count : {"reqs\"} 2.0\n", "tokens\"} 1.0\n"}) {
+    EXPECT_NE(page.find(StrCat("reason=\"max_num_queued_", count)), page.npos) << page;
+  }
+}
+
 TEST(AsyncEngine, ObeysAbortsWhilePaused) {
   Ears ears;
   const auto engine = MakeEngine(SmallConfig(), {}, SlowLetter);

@@ -4,6 +4,8 @@
 
 namespace quire {
 
+Status ShuttingDown() { return Status(Code::kUnavailable, "the engine is shutting down"); }
+
 bool EngineInbox::PushPrompt(PreparedPrompt& prompt) {
   {
     MutexLock lock(mutex_);

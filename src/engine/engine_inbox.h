@@ -16,6 +16,9 @@ namespace quire {
 
 class EngineCore;
 
+// What prompts and calls end with that come while the engine shuts down.
+Status ShuttingDown();
+
 // A prompt that is ready for the scheduler, and what its outputs need.
 struct PreparedPrompt {
   std::vector<EngineRequest> requests;

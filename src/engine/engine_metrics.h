@@ -39,8 +39,9 @@ class EngineMetrics {
   void NotePromptEnd(int num_answers, int max_generated);
 
   // Any thread.
-  void NoteQueueFull() { queue_full_.Add(); }
-  void NoteTooManyTokensQueued() { queued_tokens_full_.Add(); }
+  void NoteRefused(WaitingBound met) {
+    (met == WaitingBound::kTokens ? queued_tokens_full_ : queue_full_).Add();
+  }
   void NoteRestart() { restarts_.Add(); }
   // So many requests more wait for what they need before they can be scheduled, like a grammar.
   void NoteDeferred(int change) { num_unready_.fetch_add(change, std::memory_order_relaxed); }

@@ -12,6 +12,11 @@
 namespace quire {
 namespace {
 
+// So many of a prompt's last tokens tell whether it opened the reasoning.
+constexpr std::size_t kMaxEndTokens = 64;
+
+constexpr std::string_view kSpace = " \n\r\t";
+
 // Of a text that must be read to its end, as its last tokens are wanted.
 constexpr std::size_t kMaxTruncatedBytes = std::size_t{16} << 20;
 
@@ -25,7 +30,7 @@ std::uint64_t SeedOf(std::int64_t engine_seed, std::uint64_t number) {
 
 // Where the prompt leaves the reasoning: it has just opened or closed it, or says nothing of it.
 ReasoningStage StageAfter(std::string_view prompt, const ReasoningMarkers& markers) {
-  while (!prompt.empty() && std::string_view(" \n\r\t").find(prompt.back()) != prompt.npos) {
+  while (!prompt.empty() && kSpace.find(prompt.back()) != prompt.npos) {
     prompt.remove_suffix(1);
   }
   if (prompt.ends_with(markers.end)) return ReasoningStage::kOver;
@@ -91,6 +96,7 @@ Result<EngineRequest> InputProcessor::Prepare(PromptInput input, std::uint64_t n
   request.sampling = input.sampling.Normalized();
   QUIRE_RETURN_IF_ERROR(AddBadWords(request.sampling));
   AddConstraintDefaults(request.sampling);
+  QUIRE_RETURN_IF_ERROR(AddThinkingLimit(input, request));
 
   const int room = options_.max_model_len - static_cast<int>(request.prompt.size());
   request.max_tokens = std::min(request.sampling.max_tokens.value_or(room), room);
@@ -181,6 +187,64 @@ void InputProcessor::AddConstraintDefaults(SamplingParams& sampling) const {
   params.disable_any_whitespace |= options.disable_any_whitespace();
   params.disable_additional_properties |= options.disable_additional_properties();
   sampling.structured_outputs = std::make_shared<const StructuredOutputParams>(std::move(params));
+}
+
+Status InputProcessor::AddThinkingLimit(const PromptInput& input, EngineRequest& request) const {
+  if (!request.sampling.thinking_token_budget) return {};
+  if (tokenizer_ == nullptr || !input.reasoning || input.reasoning->begin.empty() ||
+      input.reasoning->end.empty()) {
+    return InvalidArgument(
+        "thinking_token_budget: nothing is known here of how this model marks its reasoning");
+  }
+  const auto& constraint = request.sampling.structured_outputs;
+  if (constraint != nullptr && !constraint->reasoning) {
+    return InvalidArgument(
+        "thinking_token_budget: excludes a constraint that holds for the reasoning too");
+  }
+  auto limit = std::make_shared<ThinkingLimit>();
+  limit->markers = *input.reasoning;
+  limit->begins_exactly = constraint != nullptr;
+  limit->text_of = [tokenizer = tokenizer_](TokenId id) { return tokenizer->TokenBytes(id); };
+  auto ids =
+      tokenizer_->Encode(limit->markers.end, {.add_special_tokens = false, .parse_special = true});
+  if (!ids.ok()) return ids.status().With("thinking_token_budget");
+  std::string spelled;
+  for (const TokenId id : *ids) spelled += id < options_.vocab_size ? limit->text_of(id) : "";
+  if (spelled != limit->markers.end) {
+    return InvalidArgument(
+        StrCat("thinking_token_budget: the model has no tokens that spell ", limit->markers.end));
+  }
+  limit->end_ids = *std::move(ids);
+  const PromptReasoning begun = ReasoningOf(input, request.prompt);
+  if (constraint == nullptr) request.reasoning = begun.stage;
+  limit->max_tokens = std::max(0, *request.sampling.thinking_token_budget - begun.num_tokens);
+  request.thinking = std::move(limit);
+  return {};
+}
+
+InputProcessor::PromptReasoning InputProcessor::ReasoningOf(const PromptInput& input,
+                                                            std::span<const TokenId> prompt) const {
+  if (!input.may_continue_reasoning) prompt = prompt.last(std::min(prompt.size(), kMaxEndTokens));
+  std::string text;
+  std::vector<std::size_t> starts;
+  starts.reserve(prompt.size());
+  for (const TokenId id : prompt) {
+    starts.push_back(text.size());
+    text += tokenizer_->TokenBytes(id);
+  }
+  // A text that is no chat is reasoning only where a marker says so.
+  ReasoningMarkers markers = *input.reasoning;
+  if (input.may_continue_reasoning) markers.begins_unmarked = false;
+  const ReasoningStage stage = StageAfter(text, markers);
+  const std::size_t begin = text.rfind(markers.begin);
+  const std::size_t end = text.rfind(markers.end);
+  const bool is_closed = end != text.npos && (begin == text.npos || begin < end);
+  if (is_closed || begin == text.npos) return {stage, 0};
+  const std::size_t inside = begin + markers.begin.size();
+  const bool is_blank = text.find_first_not_of(kSpace, inside) == text.npos;
+  if (!is_blank && !input.may_continue_reasoning) return {stage, 0};
+  const auto first = std::ranges::lower_bound(starts, inside);
+  return {ReasoningStage::kInside, static_cast<int>(starts.end() - first)};
 }
 
 Status InputProcessor::AddBadWords(SamplingParams& sampling) const {

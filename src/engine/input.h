@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,12 +49,20 @@ class InputProcessor {
   Status CompileGrammar(EngineRequest& request) const;
 
  private:
+  // Where a prompt leaves the reasoning, and how many of its tokens are of it.
+  struct PromptReasoning {
+    ReasoningStage stage = ReasoningStage::kOver;
+    int num_tokens = 0;
+  };
+
   Result<std::vector<TokenId>> Tokenize(PromptInput& input) const;
   Status CheckIds(const std::vector<TokenId>& ids) const;
   Status FitToContext(const SamplingParams& sampling, std::vector<TokenId>& ids) const;
   Status TooLong(const std::string& num_tokens) const;
   void AddConstraintDefaults(SamplingParams& sampling) const;
   Status AddBadWords(SamplingParams& sampling) const;
+  Status AddThinkingLimit(const PromptInput& input, EngineRequest& request) const;
+  PromptReasoning ReasoningOf(const PromptInput& input, std::span<const TokenId> prompt) const;
 
   const Options options_;
   const std::shared_ptr<const Tokenizer> tokenizer_;

@@ -1,5 +1,7 @@
 #include "engine/input.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "engine/testing.h"
@@ -113,6 +115,86 @@ TEST(InputProcessor, SeedsWhatHasNoneFromTheEnginesSeedAndThePromptsNumber) {
   PromptInput seeded = Text("a");
   seeded.sampling.seed = 99;
   EXPECT_EQ(processor.Prepare(seeded, 1)->seed, 99U);
+}
+
+// A prompt whose reasoning stands between <think> and </think>.
+PromptInput Thinking(std::string text, int budget = 2) {
+  PromptInput input = Text(std::move(text));
+  input.sampling.thinking_token_budget = budget;
+  input.reasoning = ReasoningMarkers{.begin = "<think>", .end = "</think>"};
+  return input;
+}
+
+TEST(InputProcessor, GivesABudgetOfTheReasoningTheTokensThatEndIt) {
+  const InputProcessor processor = MakeProcessor(64, {"</think>"});
+  const auto prepared = processor.Prepare(Thinking("ab<think>"), 0);
+  ASSERT_TRUE(prepared.ok());
+  ASSERT_NE(prepared->thinking, nullptr);
+  EXPECT_EQ(prepared->thinking->max_tokens, 2);
+  EXPECT_EQ(prepared->thinking->end_ids, std::vector<TokenId>{kFirstWordToken + 6});
+  EXPECT_EQ(prepared->reasoning, ReasoningStage::kInside);
+  EXPECT_EQ(processor.Prepare(Thinking("a", -1), 0)->thinking, nullptr);
+  const auto bytes = MakeProcessor(64).Prepare(Thinking("a"), 0);
+  EXPECT_EQ(bytes->thinking->end_ids,
+            (std::vector<TokenId>{'<', '/', 't', 'h', 'i', 'n', 'k', '>'}));
+}
+
+// How far the reasoning is after the prompt, and what is left of a budget of five.
+std::pair<ReasoningStage, int> After(const InputProcessor& processor, const PromptInput& input) {
+  const auto prepared = processor.Prepare(input, 0);
+  return {prepared->reasoning, prepared->thinking->max_tokens};
+}
+
+TEST(InputProcessor, ReadsOfTheEndOfAPromptHowFarItsReasoningIs) {
+  using enum ReasoningStage;
+  using State = std::pair<ReasoningStage, int>;
+  const InputProcessor processor = MakeProcessor(64);
+  struct Case {
+    const char* text;
+    State in_chat;
+    State unmarked_in_chat;
+    State in_text;
+  };
+  const std::vector<Case> cases = {
+      {"ab", {kMayBegin, 5}, {kInside, 5}, {kMayBegin, 5}},
+      {"<think> \n", {kInside, 3}, {kInside, 3}, {kInside, 3}},
+      {"<think>so", {kMayBegin, 5}, {kInside, 5}, {kInside, 3}},
+      {"<think>so long", {kMayBegin, 5}, {kInside, 5}, {kInside, 0}},
+      {"<think>so</think>", {kOver, 5}, {kOver, 5}, {kOver, 5}},
+      {"<think>so</think>it", {kMayBegin, 5}, {kInside, 5}, {kMayBegin, 5}},
+      {"<think>so</think><think>a", {kMayBegin, 5}, {kInside, 5}, {kInside, 4}}};
+  for (const Case& c : cases) {
+    PromptInput input = Thinking(c.text, 5);
+    EXPECT_EQ(After(processor, input), c.in_chat) << c.text;
+    input.reasoning->begins_unmarked = true;
+    EXPECT_EQ(After(processor, input), c.unmarked_in_chat) << c.text;
+    input.may_continue_reasoning = true;
+    EXPECT_EQ(After(processor, input), c.in_text) << c.text;
+    const std::string text = c.text;
+    input.token_ids = std::vector<TokenId>(text.begin(), text.end());
+    input.text.clear();
+    EXPECT_EQ(After(processor, input), c.in_text) << c.text;
+  }
+}
+
+TEST(InputProcessor, RefusesABudgetOfReasoningThatItCannotFollow) {
+  const InputProcessor processor = MakeProcessor(64);
+  PromptInput input = Thinking("a");
+  input.reasoning.reset();
+  EXPECT_EQ(Refusal(processor, input),
+            "thinking_token_budget: nothing is known here of how this model marks its reasoning");
+  input = Thinking("a");
+  input.reasoning->begin.clear();
+  EXPECT_NE(Refusal(processor, input), "accepted");
+  input = Thinking("a");
+  StructuredOutputParams constraint;
+  constraint.kind = ConstraintKind::kJsonObject;
+  input.sampling.structured_outputs = std::make_shared<const StructuredOutputParams>(constraint);
+  EXPECT_EQ(Refusal(processor, input),
+            "thinking_token_budget: excludes a constraint that holds for the reasoning too");
+  constraint.reasoning = input.reasoning;
+  input.sampling.structured_outputs = std::make_shared<const StructuredOutputParams>(constraint);
+  EXPECT_EQ(Refusal(processor, input), "accepted");
 }
 
 TEST(InputProcessor, FansOutWithSeedsThatCountUp) {

@@ -23,6 +23,10 @@ struct PromptInput {
   std::optional<std::vector<TokenId>> token_ids;
   bool add_special_tokens = true;
   SamplingParams sampling;
+  // What stands around the model's reasoning, without which sampling.thinking_token_budget is
+  // refused; and whether the prompt may end in the midst of it, as one that is no chat may.
+  std::optional<ReasoningMarkers> reasoning;
+  bool may_continue_reasoning = false;
   int priority = 0;
   std::string cache_salt;
   // Tokens between two deltas of an answer; the larger one of this and the engine's own counts.

@@ -7,6 +7,14 @@ namespace quire {
 
 using Clock = std::chrono::steady_clock;
 
+RequestOutput LastOutput(std::string request_id, Status error) {
+  RequestOutput output;
+  output.request_id = std::move(request_id);
+  output.is_finished = true;
+  output.error = std::move(error);
+  return output;
+}
+
 Result<std::unique_ptr<PromptRecord>> PromptRecord::Create(const Tokenizer* tokenizer,
                                                            std::string request_id,
                                                            std::span<const EngineRequest> requests,

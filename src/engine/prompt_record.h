@@ -16,6 +16,9 @@
 
 namespace quire {
 
+// The last output of a prompt that never came to the scheduler.
+RequestOutput LastOutput(std::string request_id, Status error);
+
 // Made by whoever prepared the prompt, then owned by the output side. One thread at a time.
 class PromptRecord {
  public:

@@ -96,7 +96,8 @@ void NullExecutor::Sample(const StepMasks& masks, const ScheduledRow& row, Batch
   for (std::size_t i = 0; i <= row.draft_tokens.size(); ++i) {
     const auto output_idx =
         static_cast<std::int32_t>(request.tokens.size()) - request.num_prompt_tokens;
-    const TokenId token = Allowed(masks, row, i, facts_.vocab_size, script_(row.id, output_idx));
+    const TokenId said = Allowed(masks, row, i, facts_.vocab_size, script_(row.id, output_idx));
+    const TokenId token = row.forced_token >= 0 ? row.forced_token : said;
     request.tokens.push_back(token);
     result.tokens.push_back(token);
     if (request.sampling.logprobs) result.logprobs.push_back(Certain(token));

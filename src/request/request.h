@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@ enum class RequestStatus {
   kFinished,
 };
 
-// Where a request with a constraint stands in its reasoning.
+// Where a request with a constraint or a budget of its reasoning stands in that.
 enum class ReasoningStage {
   kOver,      // or it has none
   kMayBegin,  // with its marker, as the first that is generated
@@ -40,6 +41,16 @@ const char* ToString(FinishReason reason);
 // What ended a request with FinishReason::kStop, where it was not the end-of-sequence token; with
 // kRepetition the word for it.
 using StopReason = std::variant<std::monostate, TokenId, std::string>;
+
+// How many tokens more the reasoning of a request may have, and what ends it then.
+struct ThinkingLimit {
+  int max_tokens = 0;
+  ReasoningMarkers markers;  // both, neither empty
+  bool begins_exactly =
+      false;  // white space before the marker, or text in its token, makes it none
+  std::vector<TokenId> end_ids;                 // whose texts, one after the other, are markers.end
+  std::function<std::string(TokenId)> text_of;  // what a token adds to a text, special ones too
+};
 
 // One candidate for a position and its log-probability.
 struct TokenLogprob {
@@ -62,6 +73,7 @@ struct EngineRequest {
   // Made from sampling.structured_outputs; null: any text.
   std::shared_ptr<const CompiledGrammar> grammar;
   ReasoningStage reasoning = ReasoningStage::kOver;  // after the prompt
+  std::shared_ptr<const ThinkingLimit> thinking;     // null: no bound
   std::vector<TokenId> eos_token_ids;                // of the model and its generation config
   int max_tokens = 0;                                // resolved: how many may be generated
   std::uint64_t seed = 0;                            // resolved

@@ -49,6 +49,8 @@ void VisitFields(Params& p, Visitor&& visit) {
         "Keep only so many last tokens of the prompt; -1: as many as fit");
   visit("repetition_detection", p.repetition_detection,
         "End where the last tokens are min_count times a pattern of min_ to max_pattern_size");
+  visit("thinking_token_budget", p.thinking_token_budget,
+        "End the reasoning after this many tokens, 0: at once; -1: never");
 }
 
 }  // namespace quire

@@ -108,6 +108,10 @@ Status CheckLengths(const SamplingParams& params) {
     return Refuse("min_tokens", StrCat("at most max_tokens, which is ", *params.max_tokens),
                   params.min_tokens);
   }
+  if (params.thinking_token_budget && *params.thinking_token_budget < -1) {
+    return Refuse("thinking_token_budget", "at least 0, or -1 for no bound",
+                  *params.thinking_token_budget);
+  }
   const std::optional<int> kept = params.truncate_prompt_tokens;
   if (kept && *kept != -1 && *kept < 1) {
     return Refuse("truncate_prompt_tokens", "at least 1, or -1 for as many as fit", *kept);
@@ -234,6 +238,7 @@ SamplingParams SamplingParams::Normalized() const {
     neutral.temperature = std::max(neutral.temperature, kMinTemperature);
   }
   neutral.top_k = std::max(neutral.top_k, 0);
+  if (neutral.thinking_token_budget == -1) neutral.thinking_token_budget.reset();
   neutral.stop_token_ids = WithoutRepeats(stop_token_ids);
   neutral.logit_bias = ClampedBiases(logit_bias);
   return neutral;

@@ -73,6 +73,7 @@ struct SamplingParams {
   std::vector<std::vector<TokenId>> bad_words_ids;  // made from bad_words by the input processor
   std::optional<int> truncate_prompt_tokens;        // the last so many; -1: as many as fit
   std::optional<RepetitionDetection> repetition_detection;
+  std::optional<int> thinking_token_budget;  // tokens of the reasoning; nullopt and -1: no bound
   OutputKind output_kind = OutputKind::kCumulative;
   std::shared_ptr<const StructuredOutputParams> structured_outputs;  // null: any text
 
@@ -82,9 +83,9 @@ struct SamplingParams {
   // the counts (kAllLogprobs: no bound). Names the field, the value and what is accepted.
   Status Validate(int vocab_size, int max_logprobs) const;
 
-  // The same request in its neutral form: greedy ones lose top_p, top_k, min_p and typical_p, low
-  // temperatures are raised to kMinTemperature, biases clamped; of a token's biases the last one
-  // counts, stop tokens stand once.
+  // The same request in its neutral form: what means "off" has one value, greedy ones lose top_p,
+  // top_k, min_p and typical_p, low temperatures are raised to kMinTemperature, biases clamped; of
+  // a token's biases the last one counts, stop tokens stand once.
   SamplingParams Normalized() const;
 };
 

@@ -241,6 +241,19 @@ TEST(SamplingParams, RepetitionNeedsSizesInOrderAndTwoOfAPattern) {
             "got 1");
 }
 
+TEST(SamplingParams, TheBudgetOfTheReasoningIsACountOrMinusOneForNone) {
+  for (const int budget : {-1, 0, 1 << 30}) {
+    EXPECT_EQ(MessageOf(&SamplingParams::thinking_token_budget, budget), "") << budget;
+  }
+  EXPECT_EQ(MessageOf(&SamplingParams::thinking_token_budget, -2),
+            "thinking_token_budget: must be at least 0, or -1 for no bound, got -2");
+  SamplingParams params;
+  params.thinking_token_budget = -1;
+  EXPECT_EQ(params.Normalized().thinking_token_budget, std::nullopt);
+  params.thinking_token_budget = 0;
+  EXPECT_EQ(params.Normalized().thinking_token_budget, 0);
+}
+
 TEST(SamplingParams, TruncationKeepsAtLeastOneToken) {
   EXPECT_EQ(MessageOf(&SamplingParams::truncate_prompt_tokens, -1), "");
   EXPECT_EQ(MessageOf(&SamplingParams::truncate_prompt_tokens, 1), "");

@@ -168,7 +168,8 @@ Result<std::size_t> ModelRunner::State::GatherSamplingRows(const StepPlan& plan,
                                .prompt = tokens.first(prompt),
                                .output = tokens.subspan(prompt, known + draft - prompt),
                                .eos_token_ids = request.eos_token_ids,
-                               .grammar_mask = mask});
+                               .grammar_mask = mask,
+                               .forced_token = row.forced_token});
     }
   }
   return i;

@@ -114,6 +114,11 @@ void MaskByGrammar(std::span<const std::uint32_t> mask, std::span<float> logits)
 }
 
 void EditLogits(const SamplingRow& row, std::span<float> logits, EditScratch& scratch) {
+  if (IsIn(row.forced_token, logits)) {
+    std::fill(logits.begin(), logits.end(), kMasked);
+    logits[static_cast<std::size_t>(row.forced_token)] = 0.0F;
+    return;
+  }
   if (row.params->allowed_token_ids) {
     KeepAllowed(*row.params->allowed_token_ids, logits, scratch.allowed);
   }

@@ -23,8 +23,9 @@ struct EditScratch {
 void MaskByGrammar(std::span<const std::uint32_t> mask, std::span<float> logits);
 
 // allowed_token_ids, bad_words, min_tokens, logit_bias, then the penalties: repetition over prompt
-// and output, frequency and presence over the output. Masked tokens are -inf, all others stay
-// finite. Tokens outside the vocabulary are passed over.
+// and output, frequency and presence over the output. A forced token is all that is left, whatever
+// the others say. Masked tokens are -inf, all others stay finite. Tokens outside the vocabulary are
+// passed over.
 void EditLogits(const SamplingRow& row, std::span<float> logits, EditScratch& scratch);
 
 }  // namespace quire

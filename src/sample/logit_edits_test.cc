@@ -13,8 +13,11 @@ constexpr float kM = kMaskedLogit;
 class LogitEdits : public testing::Test {
  protected:
   std::vector<float> Edited(std::vector<float> logits) {
-    const SamplingRow row = {
-        .params = &params_, .prompt = prompt_, .output = output_, .eos_token_ids = eos_};
+    const SamplingRow row = {.params = &params_,
+                             .prompt = prompt_,
+                             .output = output_,
+                             .eos_token_ids = eos_,
+                             .forced_token = forced_};
     EditLogits(row, logits, scratch_);
     EXPECT_TRUE(scratch_.seen.empty());
     EXPECT_EQ(scratch_.counts, std::vector<std::int32_t>(8)) << "the counts are left clean";
@@ -25,6 +28,7 @@ class LogitEdits : public testing::Test {
   std::vector<TokenId> prompt_;
   std::vector<TokenId> output_;
   std::vector<TokenId> eos_;
+  TokenId forced_ = -1;
   EditScratch scratch_ = EditScratch(8);
 };
 
@@ -38,6 +42,14 @@ TEST_F(LogitEdits, DefaultsChangeNothing) {
 TEST_F(LogitEdits, OnlyAllowedTokensKeepTheirLogits) {
   params_.allowed_token_ids = std::vector<TokenId>{6, 0, 6};
   EXPECT_EQ(Edited({1, 2, 3, 4, 5, 6, 7, 8}), (std::vector<float>{1, kM, kM, kM, kM, kM, 7, kM}));
+}
+
+TEST_F(LogitEdits, AForcedTokenIsLeftWhateverElseIsSaidOfIt) {
+  params_.allowed_token_ids = std::vector<TokenId>{6};
+  params_.bad_words_ids = {{3}};
+  params_.logit_bias = {{3, -100.0F}};
+  forced_ = 3;
+  EXPECT_EQ(Edited({1, 2, 3, kM, 5, 6, 7, 8}), (std::vector<float>{kM, kM, kM, 0, kM, kM, kM, kM}));
 }
 
 TEST_F(LogitEdits, TheLastTokenOfABadWordIsMaskedAfterTheOthers) {

@@ -21,6 +21,7 @@ struct SamplingRow {
   std::span<const TokenId> output;         // tokens generated so far
   std::span<const TokenId> eos_token_ids;  // masked until min_tokens, as stop_token_ids are
   std::span<const std::uint32_t> grammar_mask = {};  // a bit a token, empty: unconstrained
+  TokenId forced_token = -1;                         // the only one left after all edits; -1: none
 };
 
 // What a sampled token's logprobs tell.

@@ -32,6 +32,7 @@ ScheduledRow& PlanBuilder::AddRow(RequestId id) {
   for (auto& blocks : row.new_blocks) blocks.clear();
   row.samples = false;
   row.grammar_row = -1;
+  row.forced_token = -1;
   return row;
 }
 

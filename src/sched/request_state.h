@@ -10,6 +10,7 @@
 #include "kv/block_table.h"
 #include "request/request.h"
 #include "sched/repetition.h"
+#include "sched/thinking_budget.h"
 
 namespace quire {
 
@@ -41,7 +42,8 @@ struct RequestState {
   std::int32_t num_cached_tokens = -1;  // of the prompt, at its first admission; -1: not yet
   bool has_given_prompt_logprobs = false;
   std::vector<PositionLogprobs> prompt_logprobs;  // of the chunks so far
-  RepetitionDetector repetition;                  // has heard what was generated
+  RepetitionDetector repetition;                  // this and the next have heard what was generated
+  ThinkingBudget thinking;
 
   std::int32_t num_tokens() const { return static_cast<std::int32_t>(tokens.size()); }
   std::int32_t num_drafts() const { return static_cast<std::int32_t>(drafts.size()); }

@@ -95,19 +95,29 @@ Scheduler::Scheduler(const SchedulerConfig& config, std::unique_ptr<KvCacheManag
       builder_(kv_->num_groups()) {}
 
 // A prompt that is longer than the bound alone may wait where no other one does; further answers
-// to a prompt, which count 0 tokens here, may wait where the first one does.
-Status Scheduler::CheckRoomToWait(std::size_t num_prompt_tokens) const {
+// to a prompt may wait where the first one does.
+std::optional<WaitingBound> Scheduler::BoundMetBy(const EngineRequest& request) const {
   const SchedulerOptions& options = config_.options;
   if (waiting_.size() >= static_cast<std::size_t>(options.max_waiting)) {
+    return WaitingBound::kRequests;
+  }
+  const bool is_further_answer = request.family.valid() && request.family != request.id;
+  if (!options.max_waiting_tokens || waiting_.empty() || is_further_answer) return std::nullopt;
+  const auto num_tokens = static_cast<std::int64_t>(request.prompt.size());
+  if (waiting_.num_prompt_tokens() + num_tokens <= *options.max_waiting_tokens) {
+    return std::nullopt;
+  }
+  return WaitingBound::kTokens;
+}
+
+Status Scheduler::CheckRoomToWait(const EngineRequest& request) const {
+  const std::optional<WaitingBound> met = BoundMetBy(request);
+  if (!met) return {};
+  if (*met == WaitingBound::kRequests) {
     return ResourceExhausted(
         StrCat("max_waiting: ", waiting_.size(), " requests wait already; try again later"));
   }
-  const std::int64_t num_waiting_tokens = waiting_.num_prompt_tokens();
-  const bool is_over = options.max_waiting_tokens && num_prompt_tokens > 0 &&
-                       num_waiting_tokens + static_cast<std::int64_t>(num_prompt_tokens) >
-                           *options.max_waiting_tokens;
-  if (!is_over || waiting_.empty()) return {};
-  return ResourceExhausted(StrCat("max_waiting_tokens: prompts of ", num_waiting_tokens,
+  return ResourceExhausted(StrCat("max_waiting_tokens: prompts of ", waiting_.num_prompt_tokens(),
                                   " tokens wait already; try again later"));
 }
 
@@ -121,8 +131,7 @@ Status Scheduler::Add(EngineRequest request) {
   if (request.max_tokens < 1) {
     return InvalidArgument(StrCat("max_tokens: must be positive, got ", request.max_tokens));
   }
-  const bool is_further_answer = request.family.valid() && request.family != request.id;
-  QUIRE_RETURN_IF_ERROR(CheckRoomToWait(is_further_answer ? 0 : request.prompt.size()));
+  QUIRE_RETURN_IF_ERROR(CheckRoomToWait(request));
   if (request.grammar != nullptr && config_.constraint == nullptr) {
     return Status(Code::kUnimplemented, "structured_outputs: nothing here can constrain output");
   }
@@ -137,6 +146,7 @@ Status Scheduler::Add(EngineRequest request) {
     state->blocks.is_in_family = true;
     state->blocks.extra_keys.Add(ExtraKeys::Kind::kFamily, StrCat(request.family.value()));
   }
+  state->thinking = ThinkingBudget(request.thinking, request.reasoning);
   const RequestId id = request.id;
   state->request = std::move(request);
   const auto [it, is_new] = states_.try_emplace(id, std::move(state));

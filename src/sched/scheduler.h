@@ -71,6 +71,12 @@ enum class PauseMode {
   kPreempt,  // they give them back and are recomputed after Resume
 };
 
+// A bound on the requests that wait.
+enum class WaitingBound {
+  kRequests,  // max_waiting
+  kTokens,    // max_waiting_tokens
+};
+
 // One turn is Schedule, the executor's forward, Update. Requests end through Update (stop, length,
 // error) or Abort. Engine thread only.
 //
@@ -93,10 +99,13 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Queues a request. kInvalidArgument when it can never run, kResourceExhausted when max_waiting
-  // requests wait, or others wait and with it their prompts had more than max_waiting_tokens; the
-  // message begins with the option.
+  // Queues a request. kInvalidArgument when it can never run, kResourceExhausted when it meets a
+  // bound.
   Status Add(EngineRequest request);
+
+  // Which bound keeps Add from queueing the request now; nothing where none does. max_waiting
+  // requests wait, or others wait and with it their prompts had more than max_waiting_tokens.
+  std::optional<WaitingBound> BoundMetBy(const EngineRequest& request) const;
 
   // Ends a request in whatever state it is; unknown ids are passed over. Its output, with
   // FinishReason::kAbort, comes with the next Update or TakeOutputs; its blocks are free then.
@@ -140,7 +149,7 @@ class Scheduler {
   void CheckInvariants() const;
 
  private:
-  Status CheckRoomToWait(std::size_t num_prompt_tokens) const;
+  Status CheckRoomToWait(const EngineRequest& request) const;
   enum class Admission { kAdmitted, kSetAside, kBlocked };
 
   Scheduler(const SchedulerConfig& config, std::unique_ptr<KvCacheManager> kv);

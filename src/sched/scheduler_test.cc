@@ -282,6 +282,19 @@ TEST_F(SchedulerTest, TheSameIdTwiceIsRefusedWhileTheFirstLives) {
   EXPECT_EQ(scheduler_->stats().num_waiting, 1);
 }
 
+TEST_F(SchedulerTest, TellsWhichBoundARequestMeets) {
+  SchedulerConfig config = SmallConfig();
+  config.options.max_waiting = 2;
+  config.options.max_waiting_tokens = 6;
+  Make(config);
+  EXPECT_EQ(scheduler_->BoundMetBy(RequestOf(1, Tokens(9), 1)), std::nullopt);
+  Add(RequestOf(1, Tokens(4), 1));
+  EXPECT_EQ(scheduler_->BoundMetBy(RequestOf(2, Tokens(3), 1)), WaitingBound::kTokens);
+  EXPECT_EQ(scheduler_->BoundMetBy(RequestOf(2, Tokens(2), 1)), std::nullopt);
+  Add(RequestOf(2, Tokens(2), 1));
+  EXPECT_EQ(scheduler_->BoundMetBy(RequestOf(3, Tokens(9), 1)), WaitingBound::kRequests);
+}
+
 TEST_F(SchedulerTest, CountsHitsAtTheFirstAdmissionOnly) {
   Make();
   Add(RequestOf(1, Tokens(9), 1));

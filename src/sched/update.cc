@@ -78,6 +78,7 @@ void Scheduler::TakeTokens(const ScheduledRow& row, const RowResult& result, Req
   for (const TokenId token : result.tokens) {
     state.tokens.push_back(token);
     output.new_tokens.push_back(token);
+    state.thinking.Hear(token);
     stop = CheckStop(state, config_.max_model_len);
     if (state.is_constrained()) CheckConstraint(state, stop);
     if (stop) break;
@@ -119,8 +120,11 @@ Status Scheduler::CauseOf(const Status& error, const RequestState& state) const 
   return failure.ok() ? error : failure;
 }
 
-// A step gives one token more than its drafts, so as many are kept as can still be used.
+// A step gives one token more than its drafts, so as many are kept as can still be used. None are
+// where one of them might use up the budget of the reasoning.
 void Scheduler::KeepDrafts(const RowResult& result, RequestState& state) {
+  state.drafts.clear();
+  if (state.thinking.is_active()) return;
   const std::int32_t num_left = std::min(state.request.max_tokens - state.num_generated(),
                                          config_.max_model_len - state.num_tokens());
   const auto num_kept = std::min<std::ptrdiff_t>(

@@ -93,7 +93,7 @@ Status CheckMessages(ApiCall& call, Messages& messages) {
   if (NeedsSpecialTokens(call.state, task.job.tools)) sampling.skip_special_tokens = false;
   if (!task.job.tools.shows_tools) chat.prompt.tools = Json();
   task.prompt = std::move(chat.prompt);
-  task.input = InputOf(common, sampling);
+  task.input = InputOf(call.state, common, sampling);
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "server/common_request.h"
 #include "server/constraint.h"
 
 namespace quire {
@@ -31,9 +32,7 @@ Constraint AfterReasoning(const ApiState& state, const Constraint& given) {
     return given;
   }
   auto params = std::make_shared<StructuredOutputParams>(*given);
-  params->reasoning = ReasoningMarkers{.begin = std::string(state.reasoning->begin_marker),
-                                       .end = std::string(state.reasoning->end_marker),
-                                       .begins_unmarked = state.reasoning->begins_unmarked};
+  params->reasoning = MarkersOf(state);
   return params;
 }
 
@@ -47,6 +46,7 @@ void KeepOfPrompt(const std::string& text, bool wants_text, RenderedChat& render
 PromptInput ChatInput(const ApiState& state, ChatTask& task) {
   PromptInput input = std::move(task.input);
   input.add_special_tokens = task.job.add_special_tokens;
+  input.may_continue_reasoning = false;
   input.sampling.structured_outputs = AfterReasoning(state, input.sampling.structured_outputs);
   input.prepare_bytes = TextBytes(task.prompt.messages) + TextBytes(task.prompt.tools);
   input.prepare = [&state, rendered = task.job.rendered, wants_text = task.job.wants_prompt_text,

@@ -44,6 +44,18 @@ Status CheckLengths(const AsyncEngine& engine, const SamplingParams& sampling) {
   return {};
 }
 
+Status CheckThinking(const ApiState& state, const SamplingParams& sampling) {
+  if (sampling.thinking_token_budget.value_or(-1) == -1) return {};
+  if (state.reasoning == nullptr) {
+    return InvalidArgument(
+        "thinking_token_budget: needs a reasoning parser, and there is none for this model; see "
+        "--reasoning-parser");
+  }
+  if (!state.reasoning->begin_marker.empty()) return {};
+  return InvalidArgument(StrCat("thinking_token_budget: is not served with the reasoning parser ",
+                                state.reasoning->name, ", which has no markers to count between"));
+}
+
 Status ReadStreamOptions(CommonFields& common, Delivery& delivery) {
   if (!common.stream_options.is_given()) return {};
   if (!delivery.is_stream) {
@@ -71,6 +83,7 @@ Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams&
   QUIRE_RETURN_IF_ERROR(CheckSalt(common.cache_salt));
   QUIRE_RETURN_IF_ERROR(CheckInterval(common.stream_interval));
   QUIRE_RETURN_IF_ERROR(CheckLengths(*call.engine, sampling));
+  QUIRE_RETURN_IF_ERROR(CheckThinking(call.state, sampling));
   Delivery delivery;
   delivery.is_stream = common.stream.value_or(false);
   QUIRE_RETURN_IF_ERROR(ReadStreamOptions(common, delivery));
@@ -103,8 +116,18 @@ Result<bool> ReadLogprobs(SamplingParams& sampling) {
   return true;
 }
 
-PromptInput InputOf(const CommonFields& common, const SamplingParams& sampling) {
+std::optional<ReasoningMarkers> MarkersOf(const ApiState& state) {
+  if (state.reasoning == nullptr) return std::nullopt;
+  return ReasoningMarkers{.begin = std::string(state.reasoning->begin_marker),
+                          .end = std::string(state.reasoning->end_marker),
+                          .begins_unmarked = state.reasoning->begins_unmarked};
+}
+
+PromptInput InputOf(const ApiState& state, const CommonFields& common,
+                    const SamplingParams& sampling) {
   PromptInput input;
+  if (sampling.thinking_token_budget) input.reasoning = MarkersOf(state);
+  input.may_continue_reasoning = true;
   input.sampling = sampling;
   input.priority = static_cast<int>(common.priority);
   input.cache_salt = common.cache_salt.value_or("");

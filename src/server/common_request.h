@@ -56,7 +56,11 @@ Result<Delivery> ReadCommon(ApiCall& call, CommonFields& common, SamplingParams&
 // of ids come instead of the best.
 Result<bool> ReadLogprobs(SamplingParams& sampling);
 
-// A prompt's part of what the fields say.
-PromptInput InputOf(const CommonFields& common, const SamplingParams& sampling);
+// A prompt's part of what the fields say. It is no chat's; ChatInput makes it one.
+PromptInput InputOf(const ApiState& state, const CommonFields& common,
+                    const SamplingParams& sampling);
+
+// What stands around the reasoning of the model; nothing where none is told apart.
+std::optional<ReasoningMarkers> MarkersOf(const ApiState& state);
 
 }  // namespace quire

@@ -70,6 +70,27 @@ TEST(Constraints, HoldForTheAnswerThatFollowsFreeReasoning) {
   }
 }
 
+TEST(Constraints, HoldForTheAnswerThatFollowsReasoningWhichABudgetEnded) {
+  for (const char* parser : {"deepseek_r1", "qwen3"}) {
+    ApiOptions options = ApiRig::SmallOptions();
+    options.reasoning_parser = parser;
+    options.chat_template = StrCat(kTestTemplate, "<think>");
+    ApiRig rig(Says("thinks on and on and never comes to an end of it, not ever, not at all ever"),
+               options);
+    const std::string more = StrCat(kConstraint, R"(,"thinking_token_budget":6)");
+    const Json reply = rig.PostOk(kPath, Body(more));
+    EXPECT_EQ(At(reply, "choices", 0, "message", "reasoning"), Json("thinks"));
+    EXPECT_EQ(At(reply, "choices", 0, "finish_reason"), Json("stop"));
+    const std::string content = TextOf(At(reply, "choices", 0, "message", "content"));
+    const Result<Json> answer = ParseJson(content);
+    ASSERT_TRUE(answer.ok()) << content;
+    EXPECT_TRUE(At(*answer, "a") == Json("x") || At(*answer, "a") == Json("y")) << content;
+    const JoinedChat joined = JoinChat(rig.Stream(kPath, Body(more + R"(,"stream":true)")));
+    EXPECT_EQ(joined.content, content);
+    EXPECT_EQ(joined.reasoning, "thinks");
+  }
+}
+
 TEST(Constraints, HoldForTheCallThatFollowsFreeReasoning) {
   ApiOptions options = ApiRig::SmallOptions();
   options.reasoning_parser = "deepseek_r1";
@@ -274,25 +295,79 @@ TEST(Constraints, OfManySchemasAreEachObeyedBesideAStreamAndCostNoMoreThanTheirG
   EXPECT_EQ(JoinedText(EventsOf(stream->WaitForEnd().body)), std::string(1000, 'j'));
 }
 
+StructuredOutputParams ParamsOf(int number) {
+  StructuredOutputParams params;
+  params.kind = ConstraintKind::kJson;
+  params.text = SchemaOf(number);
+  return params;
+}
+
 TEST(Constraints, OfAThousandSchemasAreKeptWithinABound) {
   constexpr std::size_t kMaxBytes = 256 << 10;
   GrammarCache cache({.vocab_size = 300, .end_ids = {kTestEos}, .max_bytes = kMaxBytes},
                      MakeTestTokenizer());
-  const auto params_of = [](int number) {
-    StructuredOutputParams params;
-    params.kind = ConstraintKind::kJson;
-    params.text = SchemaOf(number);
-    return params;
-  };
   constexpr int kNumSchemas = 1000;
   for (int i = 0; i < kNumSchemas; ++i) {
-    ASSERT_TRUE(cache.Compile(params_of(i)).ok());
+    ASSERT_TRUE(cache.Compile(ParamsOf(i)).ok());
     ASSERT_LE(cache.num_bytes(), kMaxBytes) << i;
-    ASSERT_NE(cache.Find(params_of(0)).grammar, nullptr) << "it is asked for all the time";
+    ASSERT_NE(cache.Find(ParamsOf(0)).grammar, nullptr) << "it is asked for all the time";
   }
   EXPECT_LT(cache.num_grammars(), std::size_t{kNumSchemas / 2});
-  EXPECT_EQ(cache.Find(params_of(1)).grammar, nullptr) << "nobody has asked for it again";
-  EXPECT_NE(cache.Find(params_of(kNumSchemas - 1)).grammar, nullptr);
+  EXPECT_EQ(cache.Find(ParamsOf(1)).grammar, nullptr) << "nobody has asked for it again";
+  EXPECT_NE(cache.Find(ParamsOf(kNumSchemas - 1)).grammar, nullptr);
+}
+
+// Makes the masks along `text`; gives how much the grammar has grown by it.
+std::size_t GrowthBy(std::string_view text, const CachedGrammar& cached) {
+  const std::size_t num_before = cached.grammar->num_bytes();
+  const auto matcher = cached.grammar->NewMatcher();
+  std::vector<std::uint32_t> mask(10);
+  for (const char byte : text) {
+    matcher->Fill(mask);
+    EXPECT_TRUE(matcher->Accept(byte)) << text;
+  }
+  return cached.grammar->num_bytes() - num_before;
+}
+
+// A grammar so long that its masks are made when they are asked for.
+StructuredOutputParams LongParamsOf(int number) {
+  std::string properties;
+  std::string names;
+  for (int i = 100; i < 500; ++i) {
+    const std::string_view comma = i == 100 ? "" : ",";
+    properties += StrCat(comma, R"("p)", number, "x", i, R"(":{"const":)", i, "}");
+    names += StrCat(comma, R"("p)", number, "x", i, R"(")");
+  }
+  StructuredOutputParams params;
+  params.kind = ConstraintKind::kJson;
+  params.text = StrCat(R"({"type":"object","properties":{)", properties, R"(},"required":[)", names,
+                       R"(],"additionalProperties":false})");
+  return params;
+}
+
+TEST(Constraints, MasksMadeSinceTheirGrammarCameAreCountedWithTheNextOne) {
+  GrammarCache cache({.vocab_size = 300, .end_ids = {kTestEos}}, MakeTestTokenizer());
+  CachedGrammar first = *cache.Compile(LongParamsOf(1));
+  std::size_t expected = cache.num_bytes();
+  const std::size_t num_key_bytes = expected - first.grammar->num_bytes();
+  const auto count_next = [&](int number) {
+    const CachedGrammar next = *cache.Compile(LongParamsOf(number));
+    expected += next.grammar->num_bytes() + num_key_bytes;
+    EXPECT_EQ(cache.num_bytes(), expected) << number;
+    expected += GrowthBy(R"({"p)", next);
+  };
+  std::size_t growth = GrowthBy(R"({"p)", first);
+  EXPECT_GT(growth, 0U);
+  EXPECT_EQ(cache.num_bytes(), expected);
+  expected += growth;
+  count_next(2);
+  first = {};
+  count_next(3);  // what grew has no user now
+  first = cache.Find(LongParamsOf(1));
+  growth = GrowthBy(R"({"p1x100":100,"p1x)", first);
+  EXPECT_GT(growth, 0U);
+  expected += growth;
+  count_next(4);
 }
 
 // Fails each answer at its fourth token, as a worker does where a constraint leaves none.

@@ -1,12 +1,17 @@
+#include <string_view>
+
+#include "base/strings.h"
 #include "server/openapi.h"
 
 namespace quire {
+namespace {
 
-std::string DocsPage() {
-  return R"(<!doctype html>
+constexpr std::string_view kHead = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Quire: routes</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
+)";
+
+constexpr std::string_view kStyle = R"(<style>
 :root { color-scheme: light dark }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 summary { cursor: pointer; padding: .4rem 0 }
@@ -16,12 +21,17 @@ table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem }
 td { border-top: 1px solid #8884; padding: .25rem .5rem; vertical-align: top }
 textarea { width: 100%; box-sizing: border-box; font: 14px ui-monospace, monospace }
 pre { overflow: auto; max-height: 30rem; background: #8881; padding: .5rem }
-</style></head><body>
+</style>)";
+
+constexpr std::string_view kBody = R"(</head><body>
 <h1>Quire</h1>
 <p>The routes of this server, read from <a href="openapi.json">openapi.json</a>.
 <label>API key <input id="key" type="password" autocomplete="off"></label></p>
 <div id="routes">…</div>
-<script>
+)";
+
+// What the routes are drawn with.
+constexpr std::string_view kParts = R"(<script>
 "use strict";
 const make = (tag, text) => {
   const node = document.createElement(tag);
@@ -63,7 +73,10 @@ const tryOut = (method, path, takesBody) => {
   box.append(input, button, output);
   return box;
 };
-fetch("openapi.json", {headers: headers()}).then((reply) => reply.json()).then((api) => {
+)";
+
+constexpr std::string_view kRoutes =
+    R"(fetch("openapi.json", {headers: headers()}).then((reply) => reply.json()).then((api) => {
   const routes = document.getElementById("routes");
   routes.textContent = "";
   for (const [path, operations] of Object.entries(api.paths)) {
@@ -85,6 +98,9 @@ fetch("openapi.json", {headers: headers()}).then((reply) => reply.json()).then((
 }).catch((error) => { document.getElementById("routes").textContent = String(error); });
 </script></body></html>
 )";
-}
+
+}  // namespace
+
+std::string DocsPage() { return StrCat(kHead, kStyle, kBody, kParts, kRoutes); }
 
 }  // namespace quire

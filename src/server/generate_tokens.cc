@@ -195,7 +195,7 @@ Status HandleGenerate(ApiCall call, Json body) {
   if (!has_logprobs.ok()) return names.Translate(has_logprobs.status());
   sampling.sampling.detokenize = sampling.sampling.detokenize && !sampling.sampling.stop.empty();
 
-  std::vector<PromptInput> inputs{InputOf(request.common, sampling.sampling)};
+  std::vector<PromptInput> inputs{InputOf(call.state, request.common, sampling.sampling)};
   inputs.front().token_ids = std::move(request.token_ids);
   const Tokenizer* tokenizer = call.engine->has_tokenizer() ? &call.engine->tokenizer() : nullptr;
   Job job{.head = MakeReplyHead(call, "generate-tokens-", request.common.request_id),

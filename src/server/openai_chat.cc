@@ -102,7 +102,7 @@ void MakeTask(ApiCall& call, Chat& chat) {
   chat.shape.num_choices = static_cast<std::size_t>(std::clamp(request.sampling.n, 1, kMaxOutputs));
   chat.task.prompt = PromptOf(request, job.tools.shows_tools);
   WarnOfUnread(call, chat.task.prompt, "reasoning_effort");
-  chat.task.input = InputOf(request.common, request.sampling);
+  chat.task.input = InputOf(call.state, request.common, request.sampling);
 }
 
 Status ReadChat(ApiCall& call, Json& body, Chat& chat) {

@@ -417,6 +417,80 @@ TEST(Chat, TellsReasoningFromContent) {
   EXPECT_TRUE(At(hidden, "choices", 0, "message", "reasoning").is_null());
 }
 
+// Of a model that would think for ever, under a budget: the reasoning and the answer.
+TEST(Chat, EndsReasoningThatHasUsedUpItsBudget) {
+  struct Case {
+    const char* parser;
+    const char* prompt_end;
+    const char* says;
+    const char* reasoning;
+    const char* content;
+  };
+  // The forced marker stands in the place of what the model would say there.
+  for (const Case& c :
+       {Case{"qwen3", "<think>", "0123456789abcdef", "012", "bcdef"},
+        Case{"qwen3", "", "<think>0123456789abcdef", "012", "bcdef"},
+        Case{"deepseek_r1", "", "0123456789abcdef", "012", "bcdef"},
+        Case{"qwen3", "<think></think>", "0123456789abcdef", "", "0123456789abcdef"},
+        Case{"qwen3", "", "0123456789abcdef", "", "0123456789abcdef"},
+        Case{"qwen3", "<think>", "0</think>1234", "0", "1234"}}) {
+    ApiOptions options = ApiRig::SmallOptions();
+    options.reasoning_parser = c.parser;
+    options.chat_template = StrCat(kTestTemplate, c.prompt_end);
+    ApiRig rig(Says(c.says), options);
+    const Json reply = rig.PostOk(kPath, Body(R"(,"thinking_token_budget":3,"n":2)"));
+    for (int i = 0; i < 2; ++i) {
+      const Json& message = At(reply, "choices", i, "message");
+      EXPECT_EQ(TextOf(At(message, "reasoning")), c.reasoning) << c.says;
+      EXPECT_EQ(TextOf(At(message, "content")), c.content) << c.says;
+      EXPECT_EQ(At(reply, "choices", i, "finish_reason"), Json("stop"));
+    }
+    const JoinedChat joined =
+        JoinChat(rig.Stream(kPath, Body(R"(,"thinking_token_budget":3,"stream":true)")));
+    EXPECT_EQ(joined.reasoning, c.reasoning);
+    EXPECT_EQ(joined.content, c.content);
+    EXPECT_EQ(joined.finish_reason, "stop");
+  }
+}
+
+TEST(Chat, TakesAnyBudgetOfTheReasoningWhereReasoningIsToldApart) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.reasoning_parser = "qwen3";
+  options.chat_template = StrCat(kTestTemplate, "<think>");
+  ApiRig rig(Says("0123456789"), options);
+  const auto reasoning = [&](std::string_view budget) {
+    const Json reply = rig.PostOk(kPath, Body(StrCat(R"(,"thinking_token_budget":)", budget)));
+    return TextOf(At(reply, "choices", 0, "message", "reasoning"));
+  };
+  EXPECT_EQ(reasoning("0"), "");
+  EXPECT_EQ(reasoning("1"), "0");
+  EXPECT_EQ(reasoning("1000"), "0123456789");
+  EXPECT_EQ(reasoning("-1"), "0123456789");
+  EXPECT_EQ(reasoning("null"), "0123456789");
+  for (const char* budget : {"-2", "1.5", "\"few\"", "[]"}) {
+    EXPECT_EQ(rig.Refused(kPath, Body(StrCat(R"(,"thinking_token_budget":)", budget))),
+              "thinking_token_budget");
+  }
+  const Json words = rig.PostOk("/v1/completions", R"({"prompt":"<think>a","max_tokens":12,)"
+                                                   R"("thinking_token_budget":2})");
+  EXPECT_EQ(At(words, "choices", 0, "text"), Json("0</think>9"));
+  const Json tokens = rig.PostOk("/v1/responses", R"({"input":"a","thinking_token_budget":2})");
+  EXPECT_EQ(At(tokens, "usage", "output_tokens"), Json(11));
+  EXPECT_EQ(At(tokens, "output", 0, "content", 0, "text"), Json("01"));
+}
+
+TEST(Chat, RefusesABudgetOfReasoningThatIsNotToldApart) {
+  ApiRig plain(Says("ab"));
+  EXPECT_EQ(plain.Refused(kPath, Body(R"(,"thinking_token_budget":3)")), "thinking_token_budget");
+  EXPECT_EQ(plain.Refused("/v1/completions", R"({"prompt":"a","thinking_token_budget":3})"),
+            "thinking_token_budget");
+  plain.PostOk(kPath, Body(R"(,"thinking_token_budget":-1)"));
+  ApiOptions options = ApiRig::SmallOptions();
+  options.reasoning_parser = "gpt-oss";
+  ApiRig harmony(Says("ab"), options);
+  EXPECT_EQ(harmony.Refused(kPath, Body(R"(,"thinking_token_budget":3)")), "thinking_token_budget");
+}
+
 TEST(Chat, RefusesNestingThatWouldOverflow) {
   ApiRig rig(Says("x"));
   std::string tools = R"(,"tools":)";

@@ -53,7 +53,7 @@ Status SetBestOf(CompletionRequest& request, const CompletionJob& job) {
   return {};
 }
 
-std::vector<PromptInput> MakeInputs(const CompletionRequest& request,
+std::vector<PromptInput> MakeInputs(const ApiState& state, const CompletionRequest& request,
                                     std::vector<CompletionPrompt> prompts, CompletionJob& job) {
   const bool keeps_texts = request.echo && !request.sampling.truncate_prompt_tokens;
   std::vector<PromptInput> inputs;
@@ -61,7 +61,7 @@ std::vector<PromptInput> MakeInputs(const CompletionRequest& request,
   job.prompt_texts.resize(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     if (keeps_texts) job.prompt_texts[i] = prompts[i].text;
-    PromptInput input = InputOf(request.common, request.sampling);
+    PromptInput input = InputOf(state, request.common, request.sampling);
     input.text = std::move(prompts[i].text);
     input.token_ids = std::move(prompts[i].ids);
     input.add_special_tokens = request.add_special_tokens;
@@ -223,7 +223,7 @@ Status HandleCompletion(ApiCall call, Json body) {
   CompletionJob& job = completion.job;
   SetUp(call, job);
   std::vector<PromptInput> inputs =
-      MakeInputs(completion.request, std::move(completion.prompts), job);
+      MakeInputs(call.state, completion.request, std::move(completion.prompts), job);
   const std::string id = job.head.id;
   const std::size_t num_prompts = inputs.size();
   const std::shared_ptr<HttpReply> reply = call.reply;

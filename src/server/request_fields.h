@@ -186,9 +186,9 @@ void VisitForeignFields(Visitor&& visit) {
   visit("store", IgnoredField(), "Without effect");
   visit("service_tier", IgnoredField{.neutral = "\"auto\""}, "There is one tier");
   for (const char* name :
-       {"watermarking", "kv_transfer_params", "ec_transfer_params", "thinking_token_budget",
-        "routed_experts_prompt_start", "return_token_offsets", "return_mm_kwargs",
-        "mm_processor_kwargs", "media_io_kwargs", "logits_processors"}) {
+       {"watermarking", "kv_transfer_params", "ec_transfer_params", "routed_experts_prompt_start",
+        "return_token_offsets", "return_mm_kwargs", "mm_processor_kwargs", "media_io_kwargs",
+        "logits_processors"}) {
     visit(name, RefusedField(), "Not served");
   }
   visit("vllm_xargs", kNoPlugIns, "Of plug-ins, which there are none of");

@@ -193,7 +193,7 @@ Status ReadResponse(ApiCall& call, Json& body, Response& response) {
   shape.echoed = EchoOf(request);
   shape.is_background = request.background.value_or(false);
   shape.is_stored = request.store.value_or(true);
-  response.task.input = InputOf(request.common, request.sampling);
+  response.task.input = InputOf(call.state, request.common, request.sampling);
   return {};
 }
 

@@ -34,6 +34,8 @@ struct ScheduledRow {
   bool samples = false;    // the last new token's logits give the next token
   // The first of its rows in the step's masks, one more for each draft; -1: unconstrained.
   std::int32_t grammar_row = -1;
+  // What `samples` must give whatever the logits are; -1: anything. Not in a row with drafts.
+  TokenId forced_token = -1;
 };
 
 struct StepPlan {

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "messages are little-endian");
 
-constexpr std::uint32_t kPlanMagic = 0x32505351;    // "QSP2"
+constexpr std::uint32_t kPlanMagic = 0x33505351;    // "QSP3"
 constexpr std::uint32_t kMasksMagic = 0x314D5351;   // "QSM1"
 constexpr std::uint32_t kResultMagic = 0x31525351;  // "QSR1"
 
@@ -40,18 +40,19 @@ void VisitFields(Archive& archive, T& value) {
     auto& [id, tokens, num_prompt_tokens, sampling, eos_token_ids, seed, blocks] = value;
     archive(id, tokens, num_prompt_tokens, sampling, eos_token_ids, seed, blocks);
   } else if constexpr (std::same_as<Plain, ScheduledRow>) {
-    auto& [id, computed, num_new, drafts, new_blocks, samples, grammar_row] = value;
-    archive(id, computed, num_new, drafts, new_blocks, samples, grammar_row);
+    auto& [id, computed, num_new, drafts, new_blocks, samples, grammar_row, forced_token] = value;
+    archive(id, computed, num_new, drafts, new_blocks, samples, grammar_row, forced_token);
   } else if constexpr (std::same_as<Plain, SamplingParams>) {
     auto& [n, temperature, top_p, top_k, min_p, typical_p, presence, frequency, repetition, seed,
            stop, stop_token_ids, ignore_eos, max_tokens, min_tokens, logprobs, prompt_logprobs,
            logprob_token_ids, detokenize, skip_special, spaces_between, include_stop, logit_bias,
-           allowed, bad_words, bad_words_ids, truncate, repeats, output_kind, structured_outputs] =
-        value;
+           allowed, bad_words, bad_words_ids, truncate, repeats, budget, output_kind,
+           structured_outputs] = value;
     // The constraint stays above the waist, as what it allows crosses as StepMasks; so does what
     // only the scheduler looks at.
     static_cast<void>(structured_outputs);
     static_cast<void>(repeats);
+    static_cast<void>(budget);
     archive(n, temperature, top_p, top_k, min_p, typical_p, presence, frequency, repetition, seed,
             stop, stop_token_ids, ignore_eos, max_tokens, min_tokens, logprobs, prompt_logprobs,
             logprob_token_ids, detokenize, skip_special, spaces_between, include_stop, logit_bias,

@@ -65,6 +65,7 @@ StepPlan FullPlan() {
   row.new_blocks = {{BlockId(5)}, {}};
   row.samples = true;
   row.grammar_row = 0;
+  row.forced_token = 77;
   plan.rows = {row, ScheduledRow()};
   plan.finished = {RequestId(3)};
   plan.num_tokens = 3;
@@ -102,6 +103,8 @@ TEST(StepWire, APlanComesBackAsItWas) {
   EXPECT_EQ(decoded.rows[0].draft_tokens, (std::vector<TokenId>{8, 9}));
   EXPECT_TRUE(decoded.rows[0].samples);
   EXPECT_EQ(decoded.rows[1].grammar_row, -1);
+  EXPECT_EQ(decoded.rows[0].forced_token, 77);
+  EXPECT_EQ(decoded.rows[1].forced_token, -1);
   EXPECT_EQ(decoded.finished, plan.finished);
 }
 
@@ -140,7 +143,7 @@ TEST(StepWire, HasTheDocumentedBytes) {
   row.samples = true;
   plan.num_tokens = 1;
   const Bytes expected = {
-      'Q', 'S', 'P', '2',                          // kind and version
+      'Q', 'S', 'P', '3',                          // kind and version
       2,   1,   0,   0,   0, 0, 0, 0,              // step_id
       0,   0,   0,   0,                            // no new requests
       1,   0,   0,   0,                            // one row:
@@ -151,6 +154,7 @@ TEST(StepWire, HasTheDocumentedBytes) {
       1,   0,   0,   0,   1, 0, 0, 0, 9, 0, 0, 0,  //   one group of one block, number 9
       1,                                           //   samples
       255, 255, 255, 255,                          //   grammar_row
+      255, 255, 255, 255,                          //   forced_token
       0,   0,   0,   0,                            // none finished
       1,   0,   0,   0,                            // num_tokens
   };

@@ -32,10 +32,7 @@ Result<CachedGrammar> GrammarCache::Compile(const StructuredOutputParams& params
     for (;;) {
       const auto found = entries_.find(key);
       if (found == entries_.end()) break;
-      if (found->second.cached.grammar != nullptr) {
-        uses_.splice(uses_.begin(), uses_, found->second.place);
-        return found->second.cached;
-      }
+      if (found->second.cached.grammar != nullptr) return HandOut(found->second);
       compiled_.wait(mutex_);
     }
     uses_.push_front(key);
@@ -47,8 +44,8 @@ Result<CachedGrammar> GrammarCache::Compile(const StructuredOutputParams& params
     Entry& entry = entries_[key];
     if (made.ok()) {
       entry.cached = *made;
-      entry.num_bytes = made->grammar->num_bytes() + 2 * key.size();
-      num_bytes_ += entry.num_bytes;
+      made = HandOut(entry);
+      RecountWatched();
       Evict();
     } else {
       uses_.erase(entry.place);
@@ -64,8 +61,14 @@ CachedGrammar GrammarCache::Find(const StructuredOutputParams& params) {
   MutexLock lock(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end() || found->second.cached.grammar == nullptr) return {};
-  uses_.splice(uses_.begin(), uses_, found->second.place);
-  return found->second.cached;
+  return HandOut(found->second);
+}
+
+CachedGrammar GrammarCache::HandOut(Entry& entry) {
+  uses_.splice(uses_.begin(), uses_, entry.place);
+  if (!entry.is_watched) watched_.push_back(&entry);
+  entry.is_watched = true;
+  return entry.cached;
 }
 
 Result<CachedGrammar> GrammarCache::CompileNow(const StructuredOutputParams& params) {
@@ -87,21 +90,30 @@ Result<std::shared_ptr<const GrammarBackend>> GrammarCache::Backend() {
   return backend_;
 }
 
-// Masks that requests made since are counted again here.
+void GrammarCache::Recount(Entry& entry) {
+  num_bytes_ -= entry.num_bytes;
+  entry.num_bytes = entry.cached.grammar->num_bytes() + 2 * entry.place->size();
+  num_bytes_ += entry.num_bytes;
+}
+
+// Masks that requests made since are counted here. What nobody uses any more grows no further until
+// it is handed out again.
+void GrammarCache::RecountWatched() {
+  std::erase_if(watched_, [this](Entry* entry) QUIRE_REQUIRES(mutex_) {
+    entry->is_watched = entry->cached.grammar.use_count() > 1;
+    Recount(*entry);
+    return !entry->is_watched;
+  });
+}
+
 void GrammarCache::Evict() {
-  num_bytes_ = 0;
-  for (auto& [key, entry] : entries_) {
-    if (const auto& grammar = entry.cached.grammar; grammar != nullptr) {
-      entry.num_bytes = grammar->num_bytes() + 2 * key.size();
-    }
-    num_bytes_ += entry.num_bytes;
-  }
   auto last = uses_.end();
   while (num_bytes_ > options_.max_bytes && last != uses_.begin()) {
     --last;
     const auto entry = entries_.find(*last);
     if (entry->second.cached.grammar == nullptr) continue;
     num_bytes_ -= entry->second.num_bytes;
+    if (entry->second.is_watched) std::erase(watched_, &entry->second);
     entries_.erase(entry);
     last = uses_.erase(last);
   }

@@ -50,10 +50,14 @@ class GrammarCache {
   struct Entry {
     CachedGrammar cached;  // none while it is being compiled
     std::size_t num_bytes = 0;
+    bool is_watched = false;
     std::list<std::string>::iterator place;  // in uses_
   };
   Result<CachedGrammar> CompileNow(const StructuredOutputParams& params) QUIRE_EXCLUDES(mutex_);
   Result<std::shared_ptr<const GrammarBackend>> Backend() QUIRE_EXCLUDES(backend_mutex_);
+  CachedGrammar HandOut(Entry& entry) QUIRE_REQUIRES(mutex_);
+  void Recount(Entry& entry) QUIRE_REQUIRES(mutex_);
+  void RecountWatched() QUIRE_REQUIRES(mutex_);
   void Evict() QUIRE_REQUIRES(mutex_);
 
   const Options options_;
@@ -66,7 +70,9 @@ class GrammarCache {
   CondVar compiled_;
   std::unordered_map<std::string, Entry> entries_ QUIRE_GUARDED_BY(mutex_);
   std::list<std::string> uses_ QUIRE_GUARDED_BY(mutex_);  // keys, the last used first
-  std::size_t num_bytes_ QUIRE_GUARDED_BY(mutex_) = 0;
+  std::size_t num_bytes_ QUIRE_GUARDED_BY(mutex_) = 0;    // of all entries, as last counted
+  // Whose grammars somebody may use, so that they may have grown since they were counted.
+  std::vector<Entry*> watched_ QUIRE_GUARDED_BY(mutex_);
 };
 
 }  // namespace quire

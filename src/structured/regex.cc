@@ -17,6 +17,48 @@ constexpr int kMaxRepeat = 100'000;
 
 using Kind = RegexNode::Kind;
 
+// What a letter behind a backslash stands for, where it is a class of characters.
+std::optional<CharSet> ClassOf(char32_t letter, bool is_wide) {
+  switch (letter) {
+    case 'd':
+      return Digits(is_wide);
+    case 'w':
+      return WordChars(is_wide);
+    case 's':
+      return Spaces(is_wide);
+    case 'D':
+      return ~Digits(!is_wide);
+    case 'W':
+      return ~WordChars(!is_wide);
+    case 'S':
+      return ~Spaces(!is_wide);
+    default:
+      return std::nullopt;
+  }
+}
+
+// The same where it is a control character.
+std::optional<char32_t> ControlOf(char32_t letter) {
+  switch (letter) {
+    case 'n':
+      return U'\n';
+    case 't':
+      return U'\t';
+    case 'r':
+      return U'\r';
+    case 'f':
+      return U'\f';
+    case 'v':
+      return U'\v';
+    case 'a':
+      return U'\a';
+    case '0':
+      return U'\0';
+    default:
+      return std::nullopt;
+  }
+}
+
 class Parser {
  public:
   Parser(std::string_view text, const RegexOptions& options) : text_(text), options_(options) {}
@@ -83,6 +125,7 @@ class Parser {
   Result<CharSet> ParseClass();
   Result<CharSet> ParseClassItem();
   Result<CharSet> ParseEscape(bool is_in_class);
+  Result<CharSet> ParseCategory(bool is_negated);
   Result<char32_t> ParseHex(int min_digits, int max_digits);
   Result<CharSet> ParseUnicodeEscape();
 
@@ -259,35 +302,10 @@ Result<CharSet> Parser::ParseClassItem() {
 Result<CharSet> Parser::ParseEscape(bool is_in_class) {
   ++pos_;
   if (at_end()) return Bad("a backslash ends the text");
-  const bool is_wide = options_.is_wide;
   const char32_t code = TakeCodePoint();
+  if (auto chars = ClassOf(code, options_.is_wide)) return *std::move(chars);
+  if (const auto control = ControlOf(code)) return CharSet(*control);
   switch (code) {
-    case 'd':
-      return Digits(is_wide);
-    case 'w':
-      return WordChars(is_wide);
-    case 's':
-      return Spaces(is_wide);
-    case 'D':
-      return ~Digits(!is_wide);
-    case 'W':
-      return ~WordChars(!is_wide);
-    case 'S':
-      return ~Spaces(!is_wide);
-    case 'n':
-      return CharSet(U'\n');
-    case 't':
-      return CharSet(U'\t');
-    case 'r':
-      return CharSet(U'\r');
-    case 'f':
-      return CharSet(U'\f');
-    case 'v':
-      return CharSet(U'\v');
-    case 'a':
-      return CharSet(U'\a');
-    case '0':
-      return CharSet(U'\0');
     case 'x':
     case 'U': {
       const int digits = code == 'x' ? 2 : 8;
@@ -297,14 +315,8 @@ Result<CharSet> Parser::ParseEscape(bool is_in_class) {
     case 'u':
       return ParseUnicodeEscape();
     case 'p':
-    case 'P': {
-      const std::size_t end = Peek() == '{' ? text_.find('}', pos_) : std::string_view::npos;
-      if (end == std::string_view::npos) return Bad("\\p needs a category in braces");
-      const CharSet chars = CategoryChars(text_.substr(pos_ + 1, end - pos_ - 1));
-      if (chars.empty()) return Unsupported("this Unicode property");
-      pos_ = end + 1;
-      return code == 'p' ? chars : ~chars;
-    }
+    case 'P':
+      return ParseCategory(code == 'P');
     case 'b':
       if (is_in_class) return CharSet(U'\b');
       return Unsupported("a word boundary");
@@ -318,6 +330,15 @@ Result<CharSet> Parser::ParseEscape(bool is_in_class) {
   if (!is_name) return CharSet(code);
   if (code == 'k' || (code >= '1' && code <= '9')) return Unsupported("a back-reference");
   return Bad("an unknown escape");
+}
+
+Result<CharSet> Parser::ParseCategory(bool is_negated) {
+  const std::size_t end = Peek() == '{' ? text_.find('}', pos_) : std::string_view::npos;
+  if (end == std::string_view::npos) return Bad("\\p needs a category in braces");
+  const CharSet chars = CategoryChars(text_.substr(pos_ + 1, end - pos_ - 1));
+  if (chars.empty()) return Unsupported("this Unicode property");
+  pos_ = end + 1;
+  return is_negated ? ~chars : chars;
 }
 
 Result<char32_t> Parser::ParseHex(int min_digits, int max_digits) {

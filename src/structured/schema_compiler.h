@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,12 @@ class SchemaCompiler {
   Result<Node> Object(const Shape& shape);
   Result<std::vector<Member>> MembersOf(const Shape& shape);
   Result<Conjunction> MemberValue(const Shape& shape, const std::string& name);
+  struct NameKind;
+  bool IsClosed(const Shape& shape) const;
+  Result<Dfa> UndeclaredNames(const Shape& shape, const std::vector<Member>& members);
+  Status PartBy(const std::string& pattern, const Json& schema, std::size_t object,
+                std::vector<NameKind>& kinds);
+  std::optional<Conjunction> ValueOfKind(const Shape& shape, const NameKind& kind) const;
   Result<Others> OthersOf(const Shape& shape, const std::vector<Member>& members);
   Result<Dfa> NamesOf(const Shape& shape);
   // The names that a pattern is found in; each is made once.

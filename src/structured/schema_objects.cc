@@ -14,6 +14,13 @@ namespace {
 constexpr std::size_t kMaxNameKinds = 16;
 constexpr std::int64_t kMaxChainRules = 20'000;
 
+// Whether any names are declared, or described by patterns.
+bool Declares(const Shape& shape) {
+  return std::ranges::any_of(shape.objects, [](const ObjectPart& part) {
+    return part.properties != nullptr || part.patterns != nullptr;
+  });
+}
+
 }  // namespace
 
 // The members in their order, with the rule of each place and number of members before it.
@@ -24,6 +31,13 @@ struct SchemaCompiler::MemberChain {
   std::int64_t max = kUnbounded;
   std::int64_t cap = 1;  // members beyond it need not be counted
   std::map<std::pair<std::size_t, std::int64_t>, Grammar::Rule> rules;
+};
+
+// Names that the same patterns match.
+struct SchemaCompiler::NameKind {
+  Dfa names;
+  std::vector<const Json*> matched;  // schemas of those patterns
+  std::vector<bool> objects;         // whose patterns are among them
 };
 
 Result<Conjunction> SchemaCompiler::MemberValue(const Shape& shape, const std::string& name) {
@@ -106,76 +120,91 @@ Result<Dfa> SchemaCompiler::NamesOf(const Shape& shape) {
   return refused.Not();
 }
 
+// Whether every name that is not declared and matches no pattern is refused.
+bool SchemaCompiler::IsClosed(const Shape& shape) const {
+  const auto has = [&](auto&& what) { return std::ranges::any_of(shape.objects, what); };
+  if (has([](const ObjectPart& part) { return part.patterns != nullptr; })) return false;
+  if (options_.closes_objects && Declares(shape)) return true;
+  return has([](const ObjectPart& part) {
+    return part.additional != nullptr && part.additional->is_bool() && !part.additional->boolean();
+  });
+}
+
+Result<Dfa> SchemaCompiler::UndeclaredNames(const Shape& shape,
+                                            const std::vector<Member>& members) {
+  Dfa names = Dfa::AllTexts();
+  if (!shape.names.empty()) {
+    QUIRE_ASSIGN_OR_RETURN(names, NamesOf(shape));
+  }
+  if (members.empty()) return names;
+  std::vector<std::string_view> declared;
+  declared.reserve(members.size());
+  for (const Member& member : members) declared.emplace_back(member.name);
+  return names.AndNot(Dfa::OfWords(declared));
+}
+
+// Parts each of the kinds into the names that match a pattern of object `object` and those that do
+// not.
+Status SchemaCompiler::PartBy(const std::string& pattern, const Json& schema, std::size_t object,
+                              std::vector<NameKind>& kinds) {
+  QUIRE_ASSIGN_OR_RETURN(const Dfa* narrow, NamesWith(pattern, false));
+  QUIRE_ASSIGN_OR_RETURN(const Dfa* wide, NamesWith(pattern, true));
+  std::vector<NameKind> parted;
+  for (NameKind& kind : kinds) {
+    QUIRE_ASSIGN_OR_RETURN(Dfa inside, kind.names.And(*narrow));
+    QUIRE_ASSIGN_OR_RETURN(Dfa outside, kind.names.AndNot(*wide));
+    if (!inside.is_empty()) {
+      NameKind matched{std::move(inside), kind.matched, kind.objects};
+      matched.matched.push_back(&schema);
+      matched.objects[object] = true;
+      parted.push_back(std::move(matched));
+    }
+    if (!outside.is_empty()) {
+      parted.push_back({std::move(outside), std::move(kind.matched), std::move(kind.objects)});
+    }
+  }
+  kinds = std::move(parted);
+  if (kinds.size() <= kMaxNameKinds) return {};
+  return ResourceExhausted("json schema: patternProperties: too many patterns overlap");
+}
+
+// What a member of such a name must be; nothing where there can be none.
+std::optional<Conjunction> SchemaCompiler::ValueOfKind(const Shape& shape,
+                                                       const NameKind& kind) const {
+  if (kind.names.is_empty()) return std::nullopt;
+  if (kind.matched.empty() && options_.closes_objects && Declares(shape)) return std::nullopt;
+  Conjunction value(kind.matched.begin(), kind.matched.end());
+  for (std::size_t i = 0; i < shape.objects.size(); ++i) {
+    const Json* additional = shape.objects[i].additional;
+    if (!kind.objects[i] && additional != nullptr) value.push_back(additional);
+  }
+  const auto is_never = [&](const Json* schema) {
+    const Json& whole = document_.Follow(*schema);
+    return whole.is_bool() && !whole.boolean();
+  };
+  if (std::ranges::any_of(value, is_never)) return std::nullopt;
+  return value;
+}
+
 // Names that are not declared, parted by which patterns match them.
 Result<SchemaCompiler::Others> SchemaCompiler::OthersOf(const Shape& shape,
                                                         const std::vector<Member>& members) {
   Others others;
-  const bool declares = std::ranges::any_of(shape.objects, [](const ObjectPart& part) {
-    return part.properties != nullptr || part.patterns != nullptr;
-  });
-  const bool has_pattern = std::ranges::any_of(
-      shape.objects, [](const ObjectPart& part) { return part.patterns != nullptr; });
-  const bool is_closed = std::ranges::any_of(shape.objects, [&](const ObjectPart& part) {
-    return part.additional != nullptr && part.additional->is_bool() && !part.additional->boolean();
-  });
-  if (!has_pattern && (is_closed || (declares && options_.closes_objects))) return others;
-  struct Kind {
-    Dfa names;
-    std::vector<const Json*> matched;  // by a pattern
-    std::vector<bool> parts;           // whose patterns matched
-  };
-  Kind all{Dfa::AllTexts(), {}, std::vector<bool>(shape.objects.size())};
-  if (!shape.names.empty()) {
-    QUIRE_ASSIGN_OR_RETURN(all.names, NamesOf(shape));
-  }
-  if (!members.empty()) {
-    std::vector<std::string_view> declared;
-    declared.reserve(members.size());
-    for (const Member& member : members) declared.emplace_back(member.name);
-    QUIRE_ASSIGN_OR_RETURN(all.names, all.names.AndNot(Dfa::OfWords(declared)));
-  }
-  std::vector<Kind> kinds = {std::move(all)};
+  if (IsClosed(shape)) return others;
+  QUIRE_ASSIGN_OR_RETURN(Dfa names, UndeclaredNames(shape, members));
+  std::vector<NameKind> kinds;
+  kinds.push_back({std::move(names), {}, std::vector<bool>(shape.objects.size())});
   bool has_patterns = false;
   for (std::size_t i = 0; i < shape.objects.size(); ++i) {
     if (shape.objects[i].patterns == nullptr) continue;
     for (const auto& [pattern, schema] : *shape.objects[i].patterns) {
       has_patterns = true;
-      QUIRE_ASSIGN_OR_RETURN(const Dfa* narrow, NamesWith(pattern, false));
-      QUIRE_ASSIGN_OR_RETURN(const Dfa* wide, NamesWith(pattern, true));
-      std::vector<Kind> parted;
-      for (Kind& kind : kinds) {
-        QUIRE_ASSIGN_OR_RETURN(Dfa inside, kind.names.And(*narrow));
-        QUIRE_ASSIGN_OR_RETURN(Dfa outside, kind.names.AndNot(*wide));
-        if (!inside.is_empty()) {
-          Kind matched{std::move(inside), kind.matched, kind.parts};
-          matched.matched.push_back(&schema);
-          matched.parts[i] = true;
-          parted.push_back(std::move(matched));
-        }
-        if (!outside.is_empty()) {
-          parted.push_back({std::move(outside), std::move(kind.matched), std::move(kind.parts)});
-        }
-      }
-      kinds = std::move(parted);
-      if (kinds.size() > kMaxNameKinds) {
-        return ResourceExhausted("json schema: patternProperties: too many patterns overlap");
-      }
+      QUIRE_RETURN_IF_ERROR(PartBy(pattern, schema, i, kinds));
     }
   }
-  for (Kind& kind : kinds) {
-    if (kind.names.is_empty()) continue;
-    Conjunction value(kind.matched.begin(), kind.matched.end());
-    for (std::size_t i = 0; i < shape.objects.size(); ++i) {
-      const Json* additional = shape.objects[i].additional;
-      if (!kind.parts[i] && additional != nullptr) value.push_back(additional);
-    }
-    if (kind.matched.empty() && options_.closes_objects && declares) continue;
-    const auto is_never = [&](const Json* schema) {
-      const Json& whole = document_.Follow(*schema);
-      return whole.is_bool() && !whole.boolean();
-    };
-    if (std::ranges::any_of(value, is_never)) continue;
-    others.kinds.emplace_back(std::move(kind.names), std::move(value));
+  for (NameKind& kind : kinds) {
+    std::optional<Conjunction> value = ValueOfKind(shape, kind);
+    if (value) others.kinds.emplace_back(std::move(kind.names), *std::move(value));
   }
   others.takes_any_name = members.empty() && shape.names.empty() && !has_patterns;
   return others;
