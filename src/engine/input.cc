@@ -89,7 +89,7 @@ Result<EngineRequest> InputProcessor::Prepare(PromptInput input, std::uint64_t n
   EngineRequest request;
   const auto& constraint = input.sampling.structured_outputs;
   if (constraint != nullptr && constraint->reasoning) {
-    request.reasoning = StageAfter(input.text, *constraint->reasoning);
+    request.reasoning = input.stage ? *input.stage : StageAfter(input.text, *constraint->reasoning);
   }
   QUIRE_ASSIGN_OR_RETURN(request.prompt, Tokenize(input));
   QUIRE_RETURN_IF_ERROR(FitToContext(input.sampling, request.prompt));
@@ -224,6 +224,7 @@ Status InputProcessor::AddThinkingLimit(const PromptInput& input, EngineRequest&
 
 InputProcessor::PromptReasoning InputProcessor::ReasoningOf(const PromptInput& input,
                                                             std::span<const TokenId> prompt) const {
+  if (input.stage == ReasoningStage::kOver) return {};
   if (!input.may_continue_reasoning) prompt = prompt.last(std::min(prompt.size(), kMaxEndTokens));
   std::string text;
   std::vector<std::size_t> starts;
@@ -235,7 +236,7 @@ InputProcessor::PromptReasoning InputProcessor::ReasoningOf(const PromptInput& i
   // A text that is no chat is reasoning only where a marker says so.
   ReasoningMarkers markers = *input.reasoning;
   if (input.may_continue_reasoning) markers.begins_unmarked = false;
-  const ReasoningStage stage = StageAfter(text, markers);
+  const ReasoningStage stage = input.stage ? *input.stage : StageAfter(text, markers);
   const std::size_t begin = text.rfind(markers.begin);
   const std::size_t end = text.rfind(markers.end);
   const bool is_closed = end != text.npos && (begin == text.npos || begin < end);

@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "base/status.h"
+#include "request/request.h"
 #include "request/sampling_params.h"
 
 namespace quire {
@@ -27,6 +28,8 @@ struct PromptInput {
   // refused; and whether the prompt may end in the midst of it, as one that is no chat may.
   std::optional<ReasoningMarkers> reasoning;
   bool may_continue_reasoning = false;
+  // Where the prompt leaves the reasoning; none: its end tells.
+  std::optional<ReasoningStage> stage;
   int priority = 0;
   std::string cache_salt;
   // Tokens between two deltas of an answer; the larger one of this and the engine's own counts.

@@ -1,12 +1,14 @@
 #include "server/chat_job.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/log.h"
 #include "base/strings.h"
 #include "server/common_request.h"
 #include "server/constraint.h"
+#include "server/reasoning_parser.h"
 
 namespace quire {
 namespace {
@@ -26,6 +28,27 @@ std::size_t TextBytes(const Json& value) {
   return num_bytes;
 }
 
+// Of a message: a text, or the texts of its parts.
+std::string ContentText(const Json& message) {
+  const Json* content = message.Find("content");
+  if (content == nullptr) return {};
+  if (content->is_string()) return content->string();
+  std::string out;
+  if (!content->is_array()) return out;
+  for (const Json& part : content->array()) {
+    const Json* text = part.Find("text");
+    if (text != nullptr && text->is_string()) out += text->string();
+  }
+  return out;
+}
+
+bool HasReasoning(const Json& message) {
+  return std::ranges::any_of(std::array{"reasoning", "reasoning_content"}, [&](const char* name) {
+    const Json* text = message.Find(name);
+    return text != nullptr && text->is_string() && !text->string().empty();
+  });
+}
+
 // The constraint `given`, for what comes after the reasoning where the model's format has any.
 Constraint AfterReasoning(const ApiState& state, const Constraint& given) {
   if (given == nullptr || state.reasoning == nullptr || state.options.enable_in_reasoning) {
@@ -38,8 +61,28 @@ Constraint AfterReasoning(const ApiState& state, const Constraint& given) {
 
 }  // namespace
 
-void KeepOfPrompt(const std::string& text, bool wants_text, RenderedChat& rendered) {
-  rendered.prompt_end = text.substr(text.size() - std::min(text.size(), kPromptEndBytes));
+std::string_view MarkerInFinalMessage(const ApiState& state, const ChatPrompt& prompt) {
+  const bool is_marked = state.reasoning != nullptr && !state.reasoning->begin_marker.empty();
+  const Json& messages = prompt.messages;
+  if (!is_marked || !prompt.continue_final_message) return {};
+  if (!messages.is_array() || messages.array().empty()) return {};
+  const Json& message = messages.array().back();
+  const std::string text = ContentText(message);
+  const std::size_t begin = text.rfind(state.reasoning->begin_marker);
+  const std::size_t end = text.rfind(state.reasoning->end_marker);
+  const bool is_over = end != text.npos && (begin == text.npos || begin < end);
+  if (is_over) return state.reasoning->end_marker;
+  if (begin != text.npos) return state.reasoning->begin_marker;
+  // A template shows it before the content, within markers of its own.
+  return HasReasoning(message) && !text.empty() ? state.reasoning->end_marker : std::string_view();
+}
+
+void KeepOfPrompt(const std::string& text, std::string_view marker, bool wants_text,
+                  RenderedChat& rendered) {
+  rendered.prompt_end = marker;
+  if (marker.empty()) {
+    rendered.prompt_end = text.substr(text.size() - std::min(text.size(), kPromptEndBytes));
+  }
   if (wants_text) rendered.prompt_text = text;
 }
 
@@ -52,9 +95,15 @@ PromptInput ChatInput(const ApiState& state, ChatTask& task) {
   input.prepare = [&state, rendered = task.job.rendered, wants_text = task.job.wants_prompt_text,
                    prompt =
                        std::make_shared<ChatPrompt>(std::move(task.prompt))](PromptInput& self) {
+    const std::string_view marker = MarkerInFinalMessage(state, *prompt);
     Result<std::string> text = state.templates.Render(std::move(*prompt));
     if (!text.ok()) return text.status();
-    KeepOfPrompt(*text, wants_text, *rendered);
+    KeepOfPrompt(*text, marker, wants_text, *rendered);
+    if (!marker.empty()) {
+      const bool is_inside = marker == state.reasoning->begin_marker;
+      self.stage = is_inside ? ReasoningStage::kInside : ReasoningStage::kOver;
+      self.may_continue_reasoning = is_inside;
+    }
     self.text = *std::move(text);
     return Status();
   };

@@ -23,7 +23,7 @@ namespace quire {
 // What the rendering finds out and the answer needs; written by an input thread before the first
 // output comes.
 struct RenderedChat {
-  std::string prompt_end;   // its last bytes
+  std::string prompt_end;   // its last bytes, or the marker in the message that is continued
   std::string prompt_text;  // where it is asked for
 };
 
@@ -54,8 +54,13 @@ struct ChatTask {
   PromptInput input;  // all but the prompt
 };
 
-// Keeps what the answer needs of the prompt's text.
-void KeepOfPrompt(const std::string& text, bool wants_text, RenderedChat& rendered);
+// The last of the markers around the reasoning in the message with which the answer goes on; empty
+// where it has none or nothing is continued.
+std::string_view MarkerInFinalMessage(const ApiState& state, const ChatPrompt& prompt);
+
+// Keeps what the answer needs of the prompt's text, and of MarkerInFinalMessage().
+void KeepOfPrompt(const std::string& text, std::string_view marker, bool wants_text,
+                  RenderedChat& rendered);
 
 // The engine's input for a chat: rendered and tokenized on an input thread. Uses up all but the
 // job.

@@ -175,12 +175,13 @@ Status ReadRenderedChat(ApiCall& call, DerenderChatRequest& request, Chat& chat)
 Status KeepPromptEnd(ApiCall& call, const DerenderChatRequest& request, Chat& chat) {
   ChatJob& job = chat.task.job;
   if (job.is_plain) return {};
+  const std::string_view marker = MarkerInFinalMessage(call.state, chat.task.prompt);
   Result<std::string> text = request.prompt_token_ids.empty()
                                  ? call.state.templates.Render(std::move(chat.task.prompt))
                                  : call.engine->tokenizer().Decode(request.prompt_token_ids,
                                                                    {.skip_special_tokens = false});
   if (!text.ok()) return UnderPath("chat_request", job.names.Translate(text.status()));
-  KeepOfPrompt(*text, job.wants_prompt_text, *job.rendered);
+  KeepOfPrompt(*text, marker, job.wants_prompt_text, *job.rendered);
   return {};
 }
 
