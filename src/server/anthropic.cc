@@ -13,6 +13,7 @@
 #include "server/common_request.h"
 #include "server/messages_request.h"
 #include "server/prompt_run.h"
+#include "server/reasoning_parser.h"
 #include "server/render.h"
 
 namespace quire {
@@ -46,6 +47,7 @@ void AddNames(const AnthropicChat& chat, FieldNames& names) {
   }
   names.Add("prompt", "messages");
   names.Add("stop", "stop_sequences");
+  names.Add("thinking_token_budget", "thinking.budget_tokens");
   names.Add("response_format.json_schema", "output_config.format");
   names.Add("response_format", "output_config.format");
   names.Add("tool_choice.function", "tool_choice");
@@ -60,6 +62,28 @@ void WarnOfThinking(ApiCall& call, const Json& thinking) {
   if (!is_wanted || call.state.reasoning != nullptr) return;
   if (call.state.templates.source().find("enable_thinking") != std::string_view::npos) return;
   Warn(call, "fields without effect here: thinking");
+}
+
+// budget_tokens is the thinking_token_budget of the other dialects. Clients send it without knowing
+// the model, so it is no fault where it cannot be obeyed.
+Status SetBudget(ApiCall& call, Json& thinking, SamplingParams& sampling) {
+  if (!thinking.is_object()) return {};
+  ThinkingFields fields;
+  const auto read = ReadFields(thinking, fields);
+  if (!read.ok()) return UnderPath("thinking", read.status());
+  if (fields.type != "enabled" || !fields.budget_tokens) return {};
+  if (*fields.budget_tokens < 1) {
+    return InvalidArgument(
+        StrCat("thinking.budget_tokens: must be at least 1, got ", *fields.budget_tokens));
+  }
+  const ReasoningFormat* const reasoning = call.state.reasoning;
+  if (reasoning != nullptr && !reasoning->begin_marker.empty() &&
+      !call.state.options.enable_in_reasoning) {
+    sampling.thinking_token_budget = fields.budget_tokens;
+  } else if (reasoning != nullptr) {
+    Warn(call, "fields without effect here: thinking.budget_tokens");
+  }
+  return {};
 }
 
 // The chat, with notes of what has no effect for this model.
@@ -80,6 +104,7 @@ Status CheckMessages(ApiCall& call, Messages& messages) {
   QUIRE_RETURN_IF_ERROR(SetSampling(request, sampling));
   QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadChat(call, request.chat));
   AddNames(chat, task.job.names);
+  QUIRE_RETURN_IF_ERROR(SetBudget(call, request.chat.thinking.value, sampling));
   CommonFields common;
   common.model = request.chat.model;
   common.stream = request.stream;

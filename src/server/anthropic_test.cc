@@ -140,6 +140,58 @@ TEST(Anthropic, WarnsOfThinkingThatTheModelCannot) {
   EXPECT_TRUE(rig.Post(kPath, Body(R"(,"thinking":{"type":"disabled"})")).headers.empty());
 }
 
+// Of a model that thinks for ever: its thinking, and what it says after it.
+std::string Thoughts(ApiRig& rig, const std::string& thinking) {
+  const Json reply = rig.PostOk(kPath, Body(R"(,"thinking":)" + thinking));
+  return StrCat(TextOf(At(reply, "content", 0, "thinking")), "|",
+                TextOf(At(reply, "content", 1, "text")));
+}
+
+TEST(Anthropic, BoundsTheThinkingByItsBudget) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.reasoning_parser = "deepseek_r1";
+  ApiRig rig(Says("0123456789abcdef"), options);
+  // The marker stands in the place of what the model would say there.
+  EXPECT_EQ(Thoughts(rig, R"({"type":"enabled","budget_tokens":3})"), "012|bcdef");
+  EXPECT_EQ(Thoughts(rig, R"({"type":"enabled","budget_tokens":"1"})"), "0|9abcdef");
+  for (const char* unbounded :
+       {R"({"type":"enabled","budget_tokens":1024})", R"({"type":"enabled"})", "null",
+        R"({"type":"enabled","budget_tokens":null})", R"({"type":"adaptive","budget_tokens":3})",
+        R"({"type":"disabled","budget_tokens":3})"}) {
+    EXPECT_EQ(Thoughts(rig, unbounded), "0123456789abcdef|") << unbounded;
+  }
+  std::string streamed;
+  const std::string body = R"(,"stream":true,"thinking":{"type":"enabled","budget_tokens":3})";
+  for (const Json& event : rig.Stream(kPath, Body(body))) {
+    streamed += TextOf(At(event, "delta", "thinking"));
+  }
+  EXPECT_EQ(streamed, "012");
+  for (const char* budget : {"0", "-1", "1.5", "\"few\"", "[]", "99999999999"}) {
+    const HttpResponse response = rig.Post(
+        kPath, Body(StrCat(R"(,"thinking":{"type":"enabled","budget_tokens":)", budget, "}")));
+    EXPECT_EQ(response.status, 400) << budget;
+    EXPECT_TRUE(TextOf(At(*ParseJson(response.body), "error", "message"))
+                    .starts_with("thinking.budget_tokens: "))
+        << response.body;
+  }
+}
+
+TEST(Anthropic, WarnsOfABudgetThatItCannotKeep) {
+  const std::string thinking = R"(,"thinking":{"type":"enabled","budget_tokens":3})";
+  ApiOptions options = ApiRig::SmallOptions();
+  options.reasoning_parser = "gpt-oss";
+  ApiOptions constrained = ApiRig::SmallOptions();
+  constrained.reasoning_parser = "qwen3";
+  constrained.enable_in_reasoning = true;
+  for (const ApiOptions& each : {options, constrained}) {
+    ApiRig rig(Says("x"), each);
+    const HttpResponse response = rig.Post(kPath, Body(thinking));
+    EXPECT_EQ(response.status, 200) << response.body;
+    ASSERT_EQ(response.headers.size(), 1U);
+    EXPECT_NE(response.headers[0].value.find("thinking.budget_tokens"), std::string::npos);
+  }
+}
+
 TEST(Anthropic, ShowsThePromptOfARequest) {
   ApiRig rig(Says("x"));
   const Json rendered = rig.PostOk("/v1/messages/render", Body(R"(,"system":"s")"));

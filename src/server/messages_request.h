@@ -45,7 +45,8 @@ struct AnthropicToolChoiceSchema {
 struct ThinkingSchema {
   static constexpr std::string_view kText =
       R"({"type":["object","null"],"properties":{"type":{"type":"string",)"
-      R"("enum":["enabled","disabled","adaptive"]},"budget_tokens":{},"display":{}},)"
+      R"("enum":["enabled","disabled","adaptive"]},"budget_tokens":{"type":["integer","null"]},)"
+      R"("display":{}},)"
       R"("required":["type"]})";
 };
 struct OutputConfigSchema {
@@ -74,12 +75,25 @@ void VisitFields(CountTokensRequest& r, Visitor&& visit) {
   visit("system", r.system, "The system message");
   visit("tools", r.tools, "Functions that the model may call");
   visit("tool_choice", r.tool_choice, "type: auto, any, tool or none");
-  visit("thinking", r.thinking, "type: enabled or disabled, handed to the template");
+  visit("thinking", r.thinking,
+        "type: enabled or disabled, handed to the template; budget_tokens bounds the reasoning");
   visit("output_config", r.output_config, "format: json_schema; effort is handed to the template");
   visit("chat_template_kwargs", r.chat_template_kwargs, "Further variables of the template");
   visit("cache_control", AcceptedField(), "Prefixes are cached anyway");
   visit("context_management", RefusedField(), "Not served");
   visit("mcp_servers", RefusedField(), "Not served");
+}
+
+// Of `thinking`, what is more than the template's affair.
+struct ThinkingFields {
+  std::optional<std::string> type;
+  std::optional<int> budget_tokens;
+};
+
+template <typename Visitor>
+void VisitFields(ThinkingFields& r, Visitor&& visit) {
+  visit("type", r.type, "");
+  visit("budget_tokens", r.budget_tokens, "");
 }
 
 struct MessagesRequest {
