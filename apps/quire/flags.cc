@@ -222,26 +222,53 @@ Status FlagSet::PrintHelp() const {
                                 " in it; --help=groups lists the groups"));
 }
 
+namespace {
+
+std::string TextOf(const Json& value) { return value.is_string() ? value.string() : value.Dump(); }
+
+// `no-x: true` of a switch x.
+Status SetNegated(const Flag& flag, std::string_view name, const Json& value) {
+  if (value.is_bool()) return flag.set(value.boolean() ? "false" : "true");
+  return InvalidArgument(StrCat(name, ": must be true or false, got ", value.kind()));
+}
+
+Status SetFromJson(const Flag& flag, std::string_view name, const Json& value) {
+  // What a flag of vLLM's that is not served here may hold is its own affair.
+  const bool takes_any = flag.is_hidden;
+  if (value.is_array() && (flag.takes_many || takes_any)) {
+    for (const Json& item : value.array()) {
+      if (!takes_any && (item.is_array() || item.is_object() || item.is_null())) {
+        return InvalidArgument(StrCat(name, ": items must be single values, got ", item.kind()));
+      }
+      QUIRE_RETURN_IF_ERROR(flag.set(TextOf(item)));
+    }
+    return {};
+  }
+  const bool is_object = value.is_object() && !flag.takes_members;
+  if ((value.is_array() || is_object) && !takes_any) {
+    return InvalidArgument(StrCat(name, ": takes one value, got ", value.kind()));
+  }
+  return flag.set(TextOf(value));
+}
+
+}  // namespace
+
 Status FlagSet::SetOthers(const Json& values, std::string_view source) {
   if (values.is_null()) return {};
   if (!values.is_object()) {
     return InvalidArgument(StrCat(source, ": must hold members, got ", values.kind()));
   }
   for (const auto& [name, value] : values.object()) {
-    Flag* flag = Find(WithHyphens(name));
-    if (flag == nullptr) return Unknown(StrCat("--", name), WithHyphens(name)).With(source);
-    if (flag->is_set || value.is_null()) continue;
-    const auto text_of = [](const Json& json) {
-      return json.is_string() ? json.string() : json.Dump();
-    };
-    Status status;
-    if (value.is_array()) {
-      for (const Json& item : value.array()) {
-        if (status.ok()) status = flag->set(text_of(item));
-      }
-    } else {
-      status = flag->set(text_of(value));
+    const std::string hyphened = WithHyphens(name);
+    Flag* flag = Find(hyphened);
+    const bool is_negated = flag == nullptr && hyphened.starts_with("no-");
+    if (is_negated) flag = Find(hyphened.substr(3));
+    if (flag == nullptr || (is_negated && !flag->value_name.empty())) {
+      return Unknown(StrCat("--", name), hyphened).With(source);
     }
+    if (flag->is_set || value.is_null()) continue;
+    const Status status =
+        is_negated ? SetNegated(*flag, hyphened, value) : SetFromJson(*flag, hyphened, value);
     QUIRE_RETURN_IF_ERROR(status.With(source));
   }
   return {};

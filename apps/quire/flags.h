@@ -82,8 +82,8 @@ class FlagSet {
   bool has(std::string_view name) const { return Find(name) != nullptr; }
 
   // Sets flags that the command line did not, from the members of an object that go by their
-  // names: a list sets a flag once for each item, null leaves it. After Parse(). Messages begin
-  // with `source`.
+  // names (no-x that of a switch): a list sets a list flag once for each item, null leaves it.
+  // After Parse(). Messages begin with `source`.
   Status SetOthers(const Json& values, std::string_view source);
 
   // The help text, in 80 columns; of one group, or of the flags that have `topic` in them, where

@@ -117,6 +117,10 @@ Status ApplyConfigFile(const std::string& path, FlagSet& flags, EngineConfig& en
   Result<Json> read = ReadConfigFile(path);
   if (!read.ok()) return read.status().With(StrCat("--config ", Printable(path)));
   Json values = *std::move(read);
+  if (values.Find("config") != nullptr) {
+    return InvalidArgument(StrCat("--config ", Printable(path),
+                                  ": config: a file of flags cannot name a further one"));
+  }
   if (values.is_object()) {
     std::erase_if(values.object(), [&](const auto& member) {
       const bool is_model =

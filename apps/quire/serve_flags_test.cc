@@ -93,6 +93,48 @@ TEST(ServeFlags, SaysWhatIsWrongWithAFile) {
   EXPECT_NE(MessageOf({"--config", list.path()}).find("must hold members"), std::string::npos);
 }
 
+TEST(ServeFlags, RefusesWhatAFlagOfAFileCannotHold) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"port: [1, 2]", "port: takes one value, got an array"},
+      {"port: []", "port: takes one value, got an array"},
+      {"host: {a: b}", "host: takes one value, got an object"},
+      {"host: [a]", "host: takes one value, got an array"},
+      {"chat-template: [x, y]", "chat-template: takes one value, got an array"},
+      {"strict_fields: [true]", "strict-fields: takes one value, got an array"},
+      {"hf-overrides: [{a: 1}]", "hf-overrides: takes one value, got an array"},
+      {"served-model-name: {a: b}", "served-model-name: takes one value, got an object"},
+      {"served-model-name: [a, [b]]", "served-model-name: items must be single values, got an"},
+      {"served-model-name: [a, null]", "served-model-name: items must be single values, got null"},
+      {"enable-prefix-caching: 3", "enable-prefix-caching: must be true or false"},
+      {"no-enable-prefix-caching: 3", "no-enable-prefix-caching: must be true or false, got an"},
+      {"no-enable-prefix-cachin: true", "unknown flag --no-enable-prefix-cachin; did you mean"},
+      {"no-port: true", "unknown flag --no-port"},
+      {"lora-modules: [{name: a}]", "--lora-modules"},
+      {"config: other.yaml", "config: a file of flags cannot name a further one"}};
+  for (const auto& [text, message] : cases) {
+    const ConfigFile file(text + "\n");
+    EXPECT_TRUE(MessageOf({"--config", file.path()})
+                    .starts_with(StrCat("--config ", file.path(), ": ", message)))
+        << text << ": " << MessageOf({"--config", file.path()});
+  }
+}
+
+TEST(ServeFlags, TurnsSwitchesOffInAFileAsOnTheCommandLine) {
+  for (const char* text : {"no-enable-prefix-caching: true", "no_enable_prefix_caching: true",
+                           "enable-prefix-caching: false", "enable_prefix_caching: 'false'"}) {
+    const ConfigFile file(StrCat(text, "\n"));
+    const auto is_on = [&](const std::vector<std::string_view>& args) {
+      const Read read = ReadFlags(args);
+      EXPECT_TRUE(read.runs) << text << read.status.message();
+      return read.config.engine.cache.enable_prefix_caching;
+    };
+    EXPECT_FALSE(is_on({"--config", file.path()})) << text;
+    EXPECT_TRUE(is_on({"--config", file.path(), "--enable-prefix-caching"})) << text;
+  }
+  const ConfigFile on("no-enable-prefix-caching: false\n");
+  EXPECT_TRUE(ReadFlags({"--config", on.path()}).config.engine.cache.enable_prefix_caching);
+}
+
 TEST(ServeFlags, PrintsAConfigurationThatReadsBackAsItself) {
   const Read first = ReadFlags({"m.gguf", "--port", "8001", "--served-model-name", "a", "b",
                                 "--hf-overrides.x", "1", "--no-mmap", "--api-key", "secret",
