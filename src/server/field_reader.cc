@@ -206,8 +206,11 @@ Status FieldReader::Read(const Json& value, std::vector<std::pair<TokenId, float
     if (!id) {
       return InvalidArgument(StrCat("names must be token ids, got \"", Printable(name), "\""));
     }
-    if (!bias.is_number()) return WrongKind("an object from token ids to numbers", bias);
-    field.emplace_back(*id, static_cast<float>(bias.number()));
+    double number = 0;
+    if (bias.is_null() || !Read(bias, number).ok()) {
+      return WrongKind("an object from token ids to numbers", bias);
+    }
+    field.emplace_back(*id, static_cast<float>(number));
   }
   return {};
 }

@@ -99,6 +99,13 @@ TEST(FieldReader, ReadsEachKindAndNamesWhatItCannot) {
   // What the original's reader takes for a number, it takes too.
   EXPECT_EQ(refusal(R"({"prompt":"a","temperature":"0.5","max_tokens":"3","logprobs":true})"),
             "accepted");
+  EXPECT_EQ(refusal(R"({"prompt":"a","logit_bias":{"5":"1.5"},"stop_token_ids":["5"]})"),
+            "accepted");
+  for (const char* bias : {"\"nan\"", "\"much\"", "null", "[1]", "{}"}) {
+    EXPECT_TRUE(refusal(StrCat(R"({"prompt":"a","logit_bias":{"5":)", bias, "}}").c_str())
+                    .starts_with("logit_bias: must be an object from token ids to numbers, got "))
+        << bias;
+  }
   EXPECT_EQ(refusal(R"({"prompt":"a","temperature":"nan"})"),
             "temperature: must be a number, got a string");
   EXPECT_EQ(refusal(R"({"prompt":"a","seed":9223372036854775807})"), "accepted");
