@@ -1,6 +1,7 @@
 // What an answer's text is made of: reasoning, content and tool calls, told apart while it streams.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -50,6 +51,8 @@ class AnswerParser {
 
   // Whether the text that comes next is reasoning, unless it is a marker.
   virtual bool in_reasoning() const { return false; }
+  // Bytes of reasoning that are held back, as they may become a marker.
+  virtual std::size_t num_held() const { return 0; }
 };
 
 class ParameterTypes;    // server/tool_parsers/parameter_types.h

@@ -190,7 +190,7 @@ bool ChatListener::Hear(std::size_t prompt_idx, RequestOutput output) {
     choice.num_tokens += num_tokens;
     usage_.completion_tokens += num_tokens;
     if (!choice.has_begun) Begin(choice, job_.rendered_of(prompt_idx));
-    CountReasoning(choice, answer.token_ids);
+    CountReasoning(choice, answer);
     Parse(choice, answer);
     HearAnswer(index, events_, answer);
   }
@@ -201,20 +201,16 @@ void ChatListener::Begin(Choice& choice, const RenderedChat& rendered) {
   choice.has_begun = true;
   choice.parser = MakeParser(state_, job_, rendered);
   if (job_.is_plain || state_.reasoning == nullptr || tokenizer_ == nullptr) return;
-  choice.reasoning = state_.reasoning->make(rendered.prompt_end);
+  choice.reasoning.emplace(state_.reasoning->make(rendered.prompt_end));
   usage_.reasoning_tokens = usage_.reasoning_tokens.value_or(0);
 }
 
-// Those between the markers.
-void ChatListener::CountReasoning(Choice& choice, const std::vector<TokenId>& ids) {
-  if (choice.reasoning == nullptr) return;
-  AnswerParser& parser = *choice.reasoning;
-  for (const TokenId id : ids) {
-    const bool was_inside = parser.in_reasoning();
-    parser.Feed(tokenizer_->TokenBytes(id), counted_);
-    if (was_inside && parser.in_reasoning()) ++*usage_.reasoning_tokens;
-    counted_.clear();
+void ChatListener::CountReasoning(Choice& choice, const CompletionOutput& answer) {
+  if (!choice.reasoning) return;
+  for (const TokenId id : answer.token_ids) {
+    *usage_.reasoning_tokens += choice.reasoning->Hear(tokenizer_->TokenBytes(id));
   }
+  if (answer.finish_reason) *usage_.reasoning_tokens += choice.reasoning->Finish();
 }
 
 void ChatListener::Parse(Choice& choice, CompletionOutput& answer) {

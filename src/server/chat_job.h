@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "server/chat_templates.h"
 #include "server/field_names.h"
 #include "server/prompt_run.h"
+#include "server/reasoning_counter.h"
 #include "server/reply_parts.h"
 #include "server/tool_plan.h"
 
@@ -94,8 +96,8 @@ class ChatListener : public PromptListener {
   // How a choice stands.
   struct Choice {
     std::unique_ptr<AnswerParser> parser;
-    std::unique_ptr<AnswerParser> reasoning;  // of the tokens one by one, to count them
-    bool has_begun = false;                   // its parsers are made
+    std::optional<ReasoningCounter> reasoning;
+    bool has_begun = false;  // its parsers are made
     int num_calls = 0;
     std::int64_t num_tokens = 0;
   };
@@ -121,7 +123,7 @@ class ChatListener : public PromptListener {
  private:
   void Begin(Choice& choice, const RenderedChat& rendered);
   void Parse(Choice& choice, CompletionOutput& answer);
-  void CountReasoning(Choice& choice, const std::vector<TokenId>& ids);
+  void CountReasoning(Choice& choice, const CompletionOutput& answer);
   void HideEndToken(CompletionOutput& answer) const;
   void DropUnwanted(Choice& choice);
   void CountParsing(const Choice& choice, bool is_last) const;
@@ -132,10 +134,9 @@ class ChatListener : public PromptListener {
   const bool shows_special_tokens_;
   Usage usage_;
   const std::size_t num_choices_;
-  std::vector<bool> has_prompt_;      // of each prompt
-  std::vector<Choice> choices_;       // of the first prompt, then of the next
-  std::vector<AnswerEvent> events_;   // of the answer under way
-  std::vector<AnswerEvent> counted_;  // what comes of counting, of no use
+  std::vector<bool> has_prompt_;     // of each prompt
+  std::vector<Choice> choices_;      // of the first prompt, then of the next
+  std::vector<AnswerEvent> events_;  // of the answer under way
 };
 
 }  // namespace quire

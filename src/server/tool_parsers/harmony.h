@@ -32,6 +32,7 @@ class HarmonyParser : public AnswerParser {
   void Feed(std::string_view delta, std::vector<AnswerEvent>& out) override;
   void Finish(std::vector<AnswerEvent>& out) override;
   bool in_reasoning() const override { return state_ == State::kBody && body_ == Body::kReasoning; }
+  std::size_t num_held() const override { return marker_.size(); }
 
  private:
   enum class State { kBetween, kHeader, kBody };

@@ -28,6 +28,7 @@ class ThinkTagParser : public AnswerParser {
   bool in_reasoning() const override {
     return state_ == State::kReasoning || (state_ == State::kStart && is_unmarked_);
   }
+  std::size_t num_held() const override { return held_.size(); }
 
  private:
   enum class State { kStart, kReasoning, kContent };
