@@ -21,40 +21,38 @@ constexpr std::int64_t kValuesBytes = kValues * 4;
 
 // What both ways of running the block share.
 struct Mlp {
-  Mlp(OpContext& op_ctx, ConstTensorView input, const GatedMlpJobs& mlp_jobs)
+  Mlp(OpContext& op_ctx, ConstTensorView x, const GatedMlpJobs& mlp_jobs, const InputNorm& norm)
       : ctx(op_ctx),
-        x(input.f32()),
-        rows(input.dim(0)),
-        depth(input.dim(1)),
+        input(PanelInput::Of(x, norm)),
+        rows(x.dim(0)),
         inner(mlp_jobs.down.weight->in_features()),
         outputs(mlp_jobs.down.weight->out_features()),
         jobs(mlp_jobs) {}
 
   // Blocks [begin, end) of `out` = act(gate) * up of the rows of `input`; as many together as
   // there is room for.
-  struct Input {
+  struct Rows {
     const kernels::QuantPanel& panel;
-    std::int64_t rows;
+    std::int64_t count;
   };
-  void RunBlocks(const Input& input, std::int64_t begin, std::int64_t end, float* values,
+  void RunBlocks(const Rows& of, std::int64_t begin, std::int64_t end, float* values,
                  const kernels::QuantPanel& out) const {
-    const std::int64_t most = kValues / (input.rows * kQuantValues);
+    const std::int64_t most = kValues / (of.count * kQuantValues);
     for (std::int64_t block = begin; block < end; block += most) {
       const std::int64_t first = block * kQuantValues;
       const std::int64_t last = std::min(block + most, end) * kQuantValues;
       const std::int64_t width = last - first;
-      MultiplyPanel(jobs.gate, {input.panel, input.rows, values, width}, first, last);
-      MultiplyPanel(jobs.up, {input.panel, input.rows, values + kValues, width}, first, last);
+      MultiplyPanel(jobs.gate, {of.panel, of.count, values, width}, first, last);
+      MultiplyPanel(jobs.up, {of.panel, of.count, values + kValues, width}, first, last);
       const auto activate = ctx.table->activation[static_cast<int>(jobs.activation)];
-      activate(values, values + kValues, values, input.rows * width);
-      QuantizeRows(*ctx.table, values, input.rows, width, PanelFrom(out, input.rows, block));
+      activate(values, values + kValues, values, of.count * width);
+      QuantizeRows(*ctx.table, {values, width}, of.count, PanelFrom(out, of.count, block));
     }
   }
 
   OpContext& ctx;
-  const float* x;
+  PanelInput input;
   std::int64_t rows;
-  std::int64_t depth;
   std::int64_t inner;
   std::int64_t outputs;
   const GatedMlpJobs& jobs;
@@ -64,19 +62,23 @@ struct Mlp {
 void RunByPanels(const Mlp& mlp) {
   const int num_threads = mlp.ctx.pool->num_threads();
   const PanelCut cut = CutPanels(mlp.rows, num_threads);
-  const std::int64_t input_bytes = PanelBytes(cut.panel_rows, mlp.depth);
+  const std::int64_t input_bytes = PanelBytes(cut.panel_rows, mlp.input.depth);
   const std::int64_t inner_bytes = PanelBytes(cut.panel_rows, mlp.inner);
-  const std::int64_t bytes = input_bytes + inner_bytes + 2 * kValuesBytes;
+  // Both are done with before the other is begun.
+  const std::int64_t values_bytes =
+      std::max(2 * kValuesBytes, mlp.input.ScratchBytes(cut.panel_rows));
+  const std::int64_t bytes = input_bytes + inner_bytes + values_bytes;
   std::byte* memory = mlp.ctx.scratch->Get(static_cast<std::size_t>(num_threads * bytes));
   mlp.ctx.pool->ForEach(cut.num_panels, [&](std::int64_t panel, int thread_idx) {
     std::byte* own = memory + thread_idx * bytes;
     const std::int64_t first_row = panel * cut.panel_rows;
     const std::int64_t rows = std::min(cut.panel_rows, mlp.rows - first_row);
-    const kernels::QuantPanel input = PanelIn(own, rows, mlp.depth);
+    const kernels::QuantPanel input = PanelIn(own, rows, mlp.input.depth);
     const kernels::QuantPanel inner = PanelIn(own + input_bytes, rows, mlp.inner);
-    auto* values = reinterpret_cast<float*>(own + input_bytes + inner_bytes);
-    QuantizeRows(*mlp.ctx.table, mlp.x + first_row * mlp.depth, rows, mlp.depth, input);
-    mlp.RunBlocks({input, rows}, 0, mlp.inner / kQuantValues, values, inner);
+    std::byte* values = own + input_bytes + inner_bytes;
+    QuantizeRows(*mlp.ctx.table, mlp.input.From(first_row), rows, input, values);
+    mlp.RunBlocks({input, rows}, 0, mlp.inner / kQuantValues, reinterpret_cast<float*>(values),
+                  inner);
     float* out = mlp.jobs.down.out.f32() + first_row * mlp.outputs;
     MultiplyPanel(mlp.jobs.down, {inner, rows, out, mlp.outputs}, 0, mlp.outputs);
   });
@@ -88,9 +90,9 @@ void RunByColumns(const Mlp& mlp) {
   const std::int64_t inner_bytes = PanelBytes(mlp.rows, mlp.inner);
   const std::int64_t values_bytes = num_threads * 2 * kValuesBytes;
   std::byte* memory = mlp.ctx.scratch->Get(static_cast<std::size_t>(
-      inner_bytes + values_bytes + OwnPanels::Bytes(mlp.rows, mlp.depth, num_threads)));
+      inner_bytes + values_bytes + OwnPanels::Bytes(mlp.input, mlp.rows, num_threads)));
   const kernels::QuantPanel inner = PanelIn(memory, mlp.rows, mlp.inner);
-  const OwnPanels inputs(mlp.ctx, mlp.x, mlp.rows, mlp.depth, memory + inner_bytes + values_bytes);
+  const OwnPanels inputs(mlp.ctx, mlp.input, mlp.rows, memory + inner_bytes + values_bytes);
   const std::int64_t tasks = num_threads * kTasksPerThread;
 
   const std::int64_t blocks = mlp.inner / kQuantValues;
@@ -124,16 +126,16 @@ void CheckJobs(ConstTensorView x, const GatedMlpJobs& jobs) {
 
 }  // namespace
 
-void GatedMlp(OpContext& ctx, ConstTensorView x, const GatedMlpJobs& jobs) {
+void GatedMlp(OpContext& ctx, ConstTensorView x, const GatedMlpJobs& jobs, const InputNorm& norm) {
   CheckJobs(x, jobs);
   if (x.dim(0) == 0) return;
   const LinearJob all[] = {jobs.gate, jobs.up, jobs.down};
   if (CanRunByPanels(all, x.dim(0), ctx.pool->num_threads())) {
-    RunByPanels(Mlp(ctx, x, jobs));
+    RunByPanels(Mlp(ctx, x, jobs, norm));
   } else if (AreQuantized(all) && x.dim(0) >= kMinRows && x.dim(0) <= kPanelRows) {
-    RunByColumns(Mlp(ctx, x, jobs));
+    RunByColumns(Mlp(ctx, x, jobs, norm));
   } else {
-    Linear(ctx, x, {all, 2});
+    Linear(ctx, x, {all, 2}, norm);
     GatedActivation(ctx, jobs.activation, jobs.gate.out, jobs.up.out, jobs.gate.out);
     Linear(ctx, jobs.gate.out, {all + 2, 1});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/elementwise.h"
 #include "ops/packed_weight.h"
 #include "ops/panel.h"
 #include "ops/slice.h"
@@ -19,7 +20,8 @@ constexpr std::int64_t kTasksPerThread = 8;
 // The product of one call, cut into tasks.
 class Product {
  public:
-  Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs);
+  Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs,
+          const InputNorm& norm);
   void Run();
 
  private:
@@ -35,6 +37,7 @@ class Product {
   void RunTask(std::int64_t task, int thread_idx) const;
 
   OpContext& ctx_;
+  PanelInput input_;
   SharedRows rows_;
   std::span<const LinearJob> jobs_;
   bool has_quant_ = false;
@@ -46,8 +49,12 @@ class Product {
   float* expanded_ = nullptr;            // [num_threads, kExpandOutputs, depth]
 };
 
-Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs)
-    : ctx_(ctx), rows_{x.f32(), x.dim(0), x.dim(1), nullptr, nullptr}, jobs_(jobs) {
+Product::Product(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs,
+                 const InputNorm& norm)
+    : ctx_(ctx),
+      input_(PanelInput::Of(x, norm)),
+      rows_{x.f32(), x.dim(0), x.dim(1), nullptr, nullptr},
+      jobs_(jobs) {
   for (const LinearJob& job : jobs_) {
     const Packed& weight = job.weight->packed();
     has_quant_ |= weight.path == Packed::Path::kQuant;
@@ -75,7 +82,7 @@ void Product::TakeScratch() {
   const bool is_one_panel = has_quant_ && rows_.rows <= kernels::kPanelRows;
   std::int64_t panel_bytes = 0;
   if (is_one_panel) {
-    panel_bytes = OwnPanels::Bytes(rows_.rows, rows_.depth, num_threads);
+    panel_bytes = OwnPanels::Bytes(input_, rows_.rows, num_threads);
   } else if (has_quant_) {
     panel_bytes = rows_.num_panels() * PanelBytes(kernels::kPanelRows, rows_.depth);
   }
@@ -86,7 +93,7 @@ void Product::TakeScratch() {
   rows_.panels = ctx_.scratch->Get(static_cast<std::size_t>(bytes));
   expanded_ = reinterpret_cast<float*>(rows_.panels + panel_bytes);
   rows_.rounded = reinterpret_cast<std::uint16_t*>(expanded_ + expanded);
-  if (is_one_panel) own_panels_.emplace(ctx_, rows_.x, rows_.rows, rows_.depth, rows_.panels);
+  if (is_one_panel) own_panels_.emplace(ctx_, input_, rows_.rows, rows_.panels);
 }
 
 void Product::Quantize() const {
@@ -131,16 +138,18 @@ void CheckJobs(ConstTensorView x, std::span<const LinearJob> jobs) {
 }
 
 // Each thread quantizes panels of rows of its own and multiplies them by all weights.
-void RunByPanels(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs) {
-  const std::int64_t rows = x.dim(0), depth = x.dim(1);
+void RunByPanels(OpContext& ctx, const PanelInput& input, std::int64_t rows,
+                 std::span<const LinearJob> jobs) {
   const PanelCut cut = CutPanels(rows, ctx.pool->num_threads());
-  const std::int64_t bytes = PanelBytes(cut.panel_rows, depth);
+  const std::int64_t panel_bytes = PanelBytes(cut.panel_rows, input.depth);
+  const std::int64_t bytes = panel_bytes + input.ScratchBytes(cut.panel_rows);
   std::byte* memory = ctx.scratch->Get(static_cast<std::size_t>(ctx.pool->num_threads() * bytes));
   ctx.pool->ForEach(cut.num_panels, [&](std::int64_t panel_idx, int thread_idx) {
     const std::int64_t first = panel_idx * cut.panel_rows;
     const std::int64_t count = std::min(cut.panel_rows, rows - first);
-    const kernels::QuantPanel panel = PanelIn(memory + thread_idx * bytes, count, depth);
-    QuantizeRows(*ctx.table, x.f32() + first * depth, count, depth, panel);
+    std::byte* own = memory + thread_idx * bytes;
+    const kernels::QuantPanel panel = PanelIn(own, count, input.depth);
+    QuantizeRows(*ctx.table, input.From(first), count, panel, own + panel_bytes);
     for (const LinearJob& job : jobs) {
       const std::int64_t outputs = job.weight->out_features();
       MultiplyPanel(job, {panel, count, job.out.f32() + first * outputs, outputs}, 0, outputs);
@@ -150,13 +159,18 @@ void RunByPanels(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> j
 
 }  // namespace
 
-void Linear(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs) {
+void Linear(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs,
+            const InputNorm& norm) {
   CheckJobs(x, jobs);
-  if (x.dim(0) == 0) return;
-  if (CanRunByPanels(jobs, x.dim(0), ctx.pool->num_threads())) {
-    RunByPanels(ctx, x, jobs);
+  const std::int64_t rows = x.dim(0);
+  if (rows == 0) return;
+  if (CanRunByPanels(jobs, rows, ctx.pool->num_threads())) {
+    RunByPanels(ctx, PanelInput::Of(x, norm), rows, jobs);
+  } else if (norm.weight.empty() || (rows <= kernels::kPanelRows && AreQuantized(jobs))) {
+    Product(ctx, x, jobs, norm).Run();
   } else {
-    Product(ctx, x, jobs).Run();
+    RmsNorm(ctx, x, norm.weight, norm.eps, norm.normed);
+    Product(ctx, norm.normed, jobs, {}).Run();
   }
 }
 

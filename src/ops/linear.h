@@ -67,10 +67,21 @@ struct LinearJob {
   bool accumulate = false;    // out += x w^T instead of out = x w^T
 };
 
-// out[r, o] = sum_i x[r, i] * w[o, i] (+ bias[o]) for each job; x is [rows, in_features] f32.
-// Activations are quantized once for all jobs. A row has the same bits whatever other rows are
-// in the call and however many threads run it.
-void Linear(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs);
+// The norm of an operator's input.
+struct InputNorm {
+  ConstTensorView weight = {};  // [in_features] f32; empty: the input is taken as it is
+  float eps = 0.0F;
+  // [rows, in_features] f32, not overlapping x: takes the normed rows where they are wanted in
+  // memory. Its contents afterwards are unspecified.
+  TensorView normed = {};
+};
+
+// out[r, o] = sum_i x[r, i] * w[o, i] (+ bias[o]) for each job; x is [rows, in_features] f32, and
+// stands for RmsNorm(x) where a norm is given: rows that are quantized are normed by who quantizes
+// them, without a pass over memory. Activations are quantized once for all jobs. A row has the same
+// bits whatever other rows are in the call and however many threads run it.
+void Linear(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs,
+            const InputNorm& norm = {});
 
 // The rows `ids` of an embedding table of any weight type, dequantized: out [ids, cols] f32.
 // Ids must be in range.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/elementwise.h"
 #include "ops/testing.h"
 
 namespace quire::ops {
@@ -132,6 +133,30 @@ TEST(Linear, RunsJobsOfDifferentTypesAndSizesTogether) {
   Linear(test.ctx, F32View(x.data(), {9, 96}), jobs);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_TRUE(SameBits(outs[i], Multiply(test, weights[i], x, 9)));
+  }
+}
+
+TEST(Linear, NormsItsInputToTheBitsOfRmsNorm) {
+  constexpr std::int64_t kDepth = 512, kOutputs = 48, kMaxRows = 130;
+  constexpr float kEps = 1e-5F;
+  TestContext three(3);
+  const auto x = RandomFloats(kMaxRows * kDepth, 11);
+  const auto norm_weight = RandomFloats(kDepth, 12);
+  for (const DType type : WeightTypes()) {
+    const Matrix matrix(three, type, kOutputs, kDepth);
+    const auto weight = LinearWeight::Create(three.ctx, matrix.view(), MatmulPrecision::kFast);
+    for (const std::int64_t rows : {1, 7, 40, 64, 65, 130}) {
+      const ConstTensorView input = F32View(x.data(), {rows, kDepth});
+      const ConstTensorView norm = F32View(norm_weight.data(), {kDepth});
+      std::vector<float> normed(static_cast<std::size_t>(rows * kDepth));
+      RmsNorm(three.ctx, input, norm, kEps, F32View(normed.data(), {rows, kDepth}));
+      const auto want = Multiply(three, *weight, normed, rows);
+
+      std::vector<float> memory(normed.size()), out(want.size());
+      const LinearJob job = {&*weight, F32View(out.data(), {rows, kOutputs})};
+      Linear(three.ctx, input, {&job, 1}, {norm, kEps, F32View(memory.data(), {rows, kDepth})});
+      EXPECT_TRUE(SameBits(out, want)) << ToString(type) << " " << rows;
+    }
   }
 }
 

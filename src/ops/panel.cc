@@ -57,35 +57,65 @@ kernels::QuantPanel PanelFrom(const kernels::QuantPanel& panel, std::int64_t row
           .scaled_sums = panel.scaled_sums + 3 * block * rows};
 }
 
-void QuantizeRows(const kernels::CpuTable& table, const float* x, std::int64_t rows,
-                  std::int64_t depth, const kernels::QuantPanel& panel) {
+PanelInput PanelInput::Of(ConstTensorView x, const InputNorm& norm) {
+  if (norm.weight.empty()) return {x.f32(), x.dim(1)};
+  return {x.f32(), x.dim(1), norm.weight.f32(), norm.eps};
+}
+
+std::int64_t PanelInput::ScratchBytes(std::int64_t rows) const {
+  if (norm_weight == nullptr) return 0;
+  return CeilDiv(std::min(kRowsTogether, rows) * depth * 4, 64) * 64;
+}
+
+void QuantizeRows(const kernels::CpuTable& table, const PanelInput& input, std::int64_t rows,
+                  const kernels::QuantPanel& panel, std::byte* scratch) {
+  auto* normed = reinterpret_cast<float*>(scratch);
   for (std::int64_t r = 0; r < rows; r += kRowsTogether) {
-    table.quantize({.x = x + r * depth,
-                    .x_stride = depth,
-                    .rows = std::min(kRowsTogether, rows - r),
-                    .blocks = depth / kQuantValues,
+    const float* x = input.x + r * input.depth;
+    const std::int64_t count = std::min(kRowsTogether, rows - r);
+    if (input.norm_weight != nullptr) {
+      table.rms_norm({.x = x,
+                      .weight = input.norm_weight,
+                      .out = normed,
+                      .rows = count,
+                      .dim = input.depth,
+                      .x_stride = input.depth,
+                      .out_stride = input.depth,
+                      .eps = input.norm_eps});
+      x = normed;
+    }
+    table.quantize({.x = x,
+                    .x_stride = input.depth,
+                    .rows = count,
+                    .blocks = input.depth / kQuantValues,
                     .panel_rows = rows,
                     .out = panel,
                     .first_row = r});
   }
 }
 
-OwnPanels::OwnPanels(const OpContext& ctx, const float* x, std::int64_t rows, std::int64_t depth,
+OwnPanels::OwnPanels(const OpContext& ctx, const PanelInput& input, std::int64_t rows,
                      std::byte* memory)
-    : table_(*ctx.table), x_(x), rows_(rows), depth_(depth), memory_(memory) {
-  for (int i = 0; i < ctx.pool->num_threads(); ++i) {
-    memory_[i * (kHeaderBytes + PanelBytes(rows, depth))] = std::byte{0};
-  }
+    : table_(*ctx.table),
+      input_(input),
+      rows_(rows),
+      panel_bytes_(PanelBytes(rows, input.depth)),
+      bytes_each_(Bytes(input, rows, 1)),
+      memory_(memory) {
+  for (int i = 0; i < ctx.pool->num_threads(); ++i) memory_[i * bytes_each_] = std::byte{0};
 }
 
-std::int64_t OwnPanels::Bytes(std::int64_t rows, std::int64_t depth, int num_threads) {
-  return num_threads * (kHeaderBytes + PanelBytes(rows, depth));
+std::int64_t OwnPanels::Bytes(const PanelInput& input, std::int64_t rows, int num_threads) {
+  return num_threads * (kHeaderBytes + PanelBytes(rows, input.depth) + input.ScratchBytes(rows));
 }
 
 kernels::QuantPanel OwnPanels::Get(int thread_idx) const {
-  std::byte* own = memory_ + thread_idx * (kHeaderBytes + PanelBytes(rows_, depth_));
-  const kernels::QuantPanel panel = PanelIn(own + kHeaderBytes, rows_, depth_);
-  if (*own == std::byte{0}) QuantizeRows(table_, x_, rows_, depth_, panel);
+  std::byte* own = memory_ + thread_idx * bytes_each_;
+  std::byte* panel_memory = own + kHeaderBytes;
+  const kernels::QuantPanel panel = PanelIn(panel_memory, rows_, input_.depth);
+  if (*own == std::byte{0}) {
+    QuantizeRows(table_, input_, rows_, panel, panel_memory + panel_bytes_);
+  }
   *own = std::byte{1};
   return panel;
 }

@@ -36,18 +36,33 @@ kernels::QuantPanel PanelIn(std::byte* memory, std::int64_t rows, std::int64_t d
 kernels::QuantPanel PanelFrom(const kernels::QuantPanel& panel, std::int64_t rows,
                               std::int64_t block);
 
-// Quantizes `rows` rows of `depth` values, contiguous, to a panel of as many rows.
-void QuantizeRows(const kernels::CpuTable& table, const float* x, std::int64_t rows,
-                  std::int64_t depth, const kernels::QuantPanel& panel);
+// Rows of `depth` values, contiguous, that are to be quantized; with a norm, after it.
+struct PanelInput {
+  const float* x;
+  std::int64_t depth;
+  const float* norm_weight = nullptr;  // [depth]; null: no norm
+  float norm_eps = 0.0F;
+
+  static PanelInput Of(ConstTensorView x, const InputNorm& norm);
+  PanelInput From(std::int64_t row) const {
+    return {x + row * depth, depth, norm_weight, norm_eps};
+  }
+  // Memory that a thread needs to quantize `rows` of them, a multiple of 64.
+  std::int64_t ScratchBytes(std::int64_t rows) const;
+};
+
+// Quantizes the first `rows` rows to a panel of as many. `scratch` is of ScratchBytes(rows), and
+// may be null where that is 0.
+void QuantizeRows(const kernels::CpuTable& table, const PanelInput& input, std::int64_t rows,
+                  const kernels::QuantPanel& panel, std::byte* scratch = nullptr);
 
 // One panel of few rows that each thread quantizes for itself when it first asks for it, which
 // takes less time than waiting for one another would.
 class OwnPanels {
  public:
-  // Of `rows` rows from `x` on, at most kPanelRows, in `memory` of Bytes(…).
-  OwnPanels(const OpContext& ctx, const float* x, std::int64_t rows, std::int64_t depth,
-            std::byte* memory);
-  static std::int64_t Bytes(std::int64_t rows, std::int64_t depth, int num_threads);
+  // Of the first `rows` rows, at most kPanelRows, in `memory` of Bytes(…).
+  OwnPanels(const OpContext& ctx, const PanelInput& input, std::int64_t rows, std::byte* memory);
+  static std::int64_t Bytes(const PanelInput& input, std::int64_t rows, int num_threads);
 
   kernels::QuantPanel Get(int thread_idx) const;
 
@@ -55,9 +70,10 @@ class OwnPanels {
   static constexpr std::int64_t kHeaderBytes = 64;  // holds whether the panel behind is ready
 
   const kernels::CpuTable& table_;
-  const float* x_;
+  PanelInput input_;
   std::int64_t rows_;
-  std::int64_t depth_;
+  std::int64_t panel_bytes_;
+  std::int64_t bytes_each_;
   std::byte* memory_;
 };
 

@@ -46,6 +46,7 @@ class LlamaModel final : public Model {
   void Declare(WeightMap& weights);
   Status TakeRopeFactors();
   ResidualBuffers Residual();
+  ops::InputNorm NormOf(ConstTensorView weight);
   void RunAttention(ops::OpContext& ctx, const ForwardInput& input, const AttentionStep& step,
                     std::size_t layer_idx);
   void RunMlp(ops::OpContext& ctx, const LlamaLayer& layer);
@@ -135,41 +136,40 @@ ResidualBuffers LlamaModel::Residual() {
           static_cast<float>(config_.residual_multiplier)};
 }
 
+ops::InputNorm LlamaModel::NormOf(ConstTensorView weight) {
+  return {weight, static_cast<float>(config_.norm_eps), activations_.normed()};
+}
+
 // Once the last layer's K and V are written, only the wanted rows' state matters.
 void LlamaModel::RunAttention(ops::OpContext& ctx, const ForwardInput& input,
                               const AttentionStep& step, std::size_t layer_idx) {
   const LlamaLayer& layer = layers_[layer_idx];
   const ops::AttentionBatch& batch = input.groups[static_cast<std::size_t>(layer.group_idx)];
   const ops::KvPages& pages = input.pages[layer_idx];
-  ops::RmsNorm(ctx, activations_.hidden(), layer.attention_norm,
-               static_cast<float>(config_.norm_eps), activations_.normed());
+  const ops::InputNorm norm = NormOf(layer.attention_norm);
   const bool is_last = layer_idx + 1 == layers_.size() && input.wanted_rows;
   if (!is_last || input.wanted_rows->size() == input.token_ids.size()) {
-    return layer.attention.Forward(ctx, step, batch, pages, activations_.attention(),
-                                   activations_.normed(), Residual());
+    return layer.attention.Forward(ctx, step, batch, pages, activations_.attention(), norm,
+                                   Residual());
   }
-  layer.attention.WriteKv(ctx, step, batch, pages, activations_.attention(), activations_.normed());
+  layer.attention.WriteKv(ctx, step, batch, pages, activations_.attention(), norm, Residual());
   KeepRows(*input.wanted_rows);
   if (input.wanted_rows->empty()) return;
   narrow_.Set(step, batch, *input.wanted_rows);
   layer.attention.Attend(ctx, narrow_.step(), narrow_.batch(), pages, activations_.attention(),
-                         activations_.normed(), Residual());
+                         NormOf(layer.attention_norm), Residual());
 }
 
 void LlamaModel::RunMlp(ops::OpContext& ctx, const LlamaLayer& layer) {
-  const ResidualBuffers residual = Residual();
-  const TensorView hidden = residual.hidden, normed = residual.scratch;
-  ops::RmsNorm(ctx, hidden, layer.mlp_norm, static_cast<float>(config_.norm_eps), normed);
-  layer.mlp.Forward(ctx, activations_.mlp(), normed, residual);
+  layer.mlp.Forward(ctx, activations_.mlp(), NormOf(layer.mlp_norm), Residual());
 }
 
 // Moves the wanted rows to the front, and goes on with them alone.
 void LlamaModel::KeepRows(std::span<const std::int32_t> wanted) {
   const std::int64_t width = config_.hidden_size;
-  for (float* rows : {activations_.hidden().f32(), activations_.normed().f32()}) {
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      std::copy_n(rows + wanted[i] * width, width, rows + static_cast<std::int64_t>(i) * width);
-    }
+  float* rows = activations_.hidden().f32();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    std::copy_n(rows + wanted[i] * width, width, rows + static_cast<std::int64_t>(i) * width);
   }
   activations_.SetRows(static_cast<std::int64_t>(wanted.size()));
 }

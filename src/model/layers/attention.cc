@@ -39,31 +39,32 @@ void AttentionLayer::Declare(const ModelConfig& config, std::int64_t layer_idx,
 
 void AttentionLayer::Forward(ops::OpContext& ctx, const AttentionStep& step,
                              const ops::AttentionBatch& batch, const ops::KvPages& pages,
-                             const AttentionBuffers& buffers, ConstTensorView x,
+                             const AttentionBuffers& buffers, const ops::InputNorm& norm,
                              const ResidualBuffers& residual) const {
   const ops::LinearJob qkv[] = {{&q_.weight, Flat(buffers.q), q_.bias},
                                 {&k_.weight, Flat(buffers.k), k_.bias},
                                 {&v_.weight, Flat(buffers.v), v_.bias}};
-  ops::Linear(ctx, x, qkv);
+  ops::Linear(ctx, residual.hidden, qkv, norm);
   FinishKv(ctx, step, batch, pages, buffers);
   FinishQueries(ctx, step, batch, pages, buffers, residual);
 }
 
 void AttentionLayer::WriteKv(ops::OpContext& ctx, const AttentionStep& step,
                              const ops::AttentionBatch& batch, const ops::KvPages& pages,
-                             const AttentionBuffers& buffers, ConstTensorView x) const {
+                             const AttentionBuffers& buffers, const ops::InputNorm& norm,
+                             const ResidualBuffers& residual) const {
   const ops::LinearJob kv[] = {{&k_.weight, Flat(buffers.k), k_.bias},
                                {&v_.weight, Flat(buffers.v), v_.bias}};
-  ops::Linear(ctx, x, kv);
+  ops::Linear(ctx, residual.hidden, kv, norm);
   FinishKv(ctx, step, batch, pages, buffers);
 }
 
 void AttentionLayer::Attend(ops::OpContext& ctx, const AttentionStep& step,
                             const ops::AttentionBatch& batch, const ops::KvPages& pages,
-                            const AttentionBuffers& buffers, ConstTensorView x,
+                            const AttentionBuffers& buffers, const ops::InputNorm& norm,
                             const ResidualBuffers& residual) const {
   const ops::LinearJob q[] = {{&q_.weight, Flat(buffers.q), q_.bias}};
-  ops::Linear(ctx, x, q);
+  ops::Linear(ctx, residual.hidden, q, norm);
   FinishQueries(ctx, step, batch, pages, buffers, residual);
 }
 

@@ -52,17 +52,17 @@ class AttentionLayer {
   void Declare(const ModelConfig& config, std::int64_t layer_idx, const std::string& prefix,
                WeightMap& weights);
 
-  // Adds attention(x) to the residual; x is [rows, hidden] and may be the residual's scratch.
-  // Writes the rows' K and V to `pages`.
+  // Adds attention(norm(residual)) to the residual. Writes the rows' K and V to `pages`.
   void Forward(ops::OpContext& ctx, const AttentionStep& step, const ops::AttentionBatch& batch,
-               const ops::KvPages& pages, const AttentionBuffers& buffers, ConstTensorView x,
-               const ResidualBuffers& residual) const;
+               const ops::KvPages& pages, const AttentionBuffers& buffers,
+               const ops::InputNorm& norm, const ResidualBuffers& residual) const;
   // The two halves of it, between which rows may be left out.
   void WriteKv(ops::OpContext& ctx, const AttentionStep& step, const ops::AttentionBatch& batch,
-               const ops::KvPages& pages, const AttentionBuffers& buffers, ConstTensorView x) const;
+               const ops::KvPages& pages, const AttentionBuffers& buffers,
+               const ops::InputNorm& norm, const ResidualBuffers& residual) const;
   void Attend(ops::OpContext& ctx, const AttentionStep& step, const ops::AttentionBatch& batch,
-              const ops::KvPages& pages, const AttentionBuffers& buffers, ConstTensorView x,
-              const ResidualBuffers& residual) const;
+              const ops::KvPages& pages, const AttentionBuffers& buffers,
+              const ops::InputNorm& norm, const ResidualBuffers& residual) const;
 
  private:
   void FinishKv(ops::OpContext& ctx, const AttentionStep& step, const ops::AttentionBatch& batch,

@@ -16,13 +16,14 @@ void GatedMlp::Declare(const ModelConfig& config, const std::string& prefix, Wei
   activation_ = config.activation;
 }
 
-void GatedMlp::Forward(ops::OpContext& ctx, const Buffers& buffers, ConstTensorView x,
+void GatedMlp::Forward(ops::OpContext& ctx, const Buffers& buffers, const ops::InputNorm& norm,
                        const ResidualBuffers& residual) const {
-  ops::GatedMlp(ctx, x,
+  ops::GatedMlp(ctx, residual.hidden,
                 {.gate = {&gate_.weight, buffers.gate, gate_.bias},
                  .up = {&up_.weight, buffers.up, up_.bias},
                  .activation = activation_,
-                 .down = ResidualJob(down_, residual)});
+                 .down = ResidualJob(down_, residual)},
+                norm);
   FinishResidual(ctx, residual);
 }
 

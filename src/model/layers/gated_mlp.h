@@ -17,13 +17,12 @@ class GatedMlp {
   // Declares PREFIX + "gate_proj", "up_proj" and "down_proj".
   void Declare(const ModelConfig& config, const std::string& prefix, WeightMap& weights);
 
-  // Adds mlp(x) to the residual; x is [rows, hidden] and may be the residual's scratch, gate and up
-  // [rows, intermediate] are overwritten.
+  // Adds mlp(norm(residual)) to the residual; gate and up [rows, intermediate] are overwritten.
   struct Buffers {
     TensorView gate;
     TensorView up;
   };
-  void Forward(ops::OpContext& ctx, const Buffers& buffers, ConstTensorView x,
+  void Forward(ops::OpContext& ctx, const Buffers& buffers, const ops::InputNorm& norm,
                const ResidualBuffers& residual) const;
 
  private:
