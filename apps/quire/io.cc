@@ -35,6 +35,14 @@ std::string ErrnoText(int error) {
   return strerror_r(error, text, sizeof text);  // the GNU form: returns the text
 }
 
+void HoldStandardFiles() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is given: this one.
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return;
+  }
+}
+
 Status Writer::Write(std::string_view text) {
   if (!status_.ok()) return status_;
   buffer_ += text;

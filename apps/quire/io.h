@@ -30,6 +30,10 @@ class Writer {
   Status status_;
 };
 
+// Before any file is opened: keeps the numbers of standard input, output and error from going to
+// other files where the program was started without those. Reading and writing there still fails.
+void HoldStandardFiles();
+
 // Writes all of `text` to standard output.
 Status PrintToStdout(std::string_view text);
 

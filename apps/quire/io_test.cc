@@ -1,8 +1,11 @@
 #include "apps/quire/io.h"
 
+#include <cerrno>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace quire {
@@ -44,6 +47,30 @@ TEST(LineReader, RefusesALineOverTheLimit) {
   LineReader reader(fd, 100);
   EXPECT_EQ(reader.Next().status().code(), Code::kInvalidArgument);
   close(fd);
+}
+
+// In a process of its own: 0 where only `fd` of the standard files was closed, was held, and can be
+// neither read nor written; else what went wrong.
+int HeldWhereClosed(int fd) {
+  close(fd);
+  HoldStandardFiles();
+  char byte = 'x';
+  const ssize_t done = fd == STDIN_FILENO ? read(fd, &byte, 1) : write(fd, &byte, 1);
+  if (done != -1 || errno != EBADF) return 1;
+  const int next = open("/dev/null", O_RDONLY);
+  return next <= STDERR_FILENO ? 2 : 0;
+}
+
+TEST(HoldStandardFiles, GivesNoOtherFileTheNumberOfOneThatIsClosed) {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) _exit(HeldWhereClosed(fd));
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << fd;
+    EXPECT_EQ(WEXITSTATUS(status), 0) << fd;
+  }
 }
 
 TEST(ReadInput, NamesWhatCannotBeRead) {

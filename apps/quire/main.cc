@@ -112,6 +112,7 @@ Status RunGuarded(Args args) {
 }  // namespace quire
 
 int main(int argc, char** argv) {
+  quire::HoldStandardFiles();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), with a message
   const std::vector<std::string_view> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   const quire::Status status = quire::RunGuarded(args);
