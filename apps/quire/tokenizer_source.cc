@@ -55,7 +55,11 @@ Result<ChatTemplate> ChooseChatTemplate(const std::string& wish, const Tokenizer
   if (const std::string* named = tokenizer.FindChatTemplate(wish)) {
     return ParseModels(*named);
   }
-  if (LooksLikeTemplate(wish)) return ChatTemplate::Parse(wish);
+  if (LooksLikeTemplate(wish)) {
+    Result<ChatTemplate> parsed = ChatTemplate::Parse(wish);
+    if (!parsed.ok()) return parsed.status().With("--chat-template");
+    return parsed;
+  }
   Result<std::string> source = ReadInput(wish, kMaxTemplateBytes);
   if (!source.ok()) return source.status().With("--chat-template");
   Result<ChatTemplate> parsed = ChatTemplate::Parse(*source);
