@@ -80,6 +80,9 @@ Status ServerConfig::Validate() const {
   if (log.log_outputs && !log.log_requests) {
     return InvalidArgument("enable-log-outputs: needs enable-log-requests");
   }
+  if (listen.host.empty() && listen.uds.empty()) {
+    return InvalidArgument("host: must not be empty; 0.0.0.0 or :: stands for all addresses");
+  }
   if (!listen.root_path.empty() && listen.root_path.front() != '/') {
     return InvalidArgument(
         StrCat("root-path: must begin with /, got ", Printable(listen.root_path)));

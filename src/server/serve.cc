@@ -47,12 +47,16 @@ Result<FrontOptions> MakeFrontOptions(const ServerConfig& config) {
   if (access.enable_admin && access.admin_key.empty()) {
     return InvalidArgument("--enable-admin: needs --admin-key or QUIRE_ADMIN_KEY");
   }
+  KeyRing ring(keys);
+  if (access.enable_admin && ring.Accepts(access.admin_key)) {
+    return InvalidArgument("--admin-key: must be none of the keys that clients have");
+  }
   std::string root = config.listen.root_path;
   while (root.ends_with('/')) root.pop_back();
   if (!root.empty() && root.front() != '/') {
     return InvalidArgument(StrCat("--root-path: must begin with /, got ", Printable(root)));
   }
-  FrontOptions options{.keys = KeyRing(keys),
+  FrontOptions options{.keys = std::move(ring),
                        .cors = {.origins = access.allowed_origins,
                                 .methods = access.allowed_methods,
                                 .headers = access.allowed_headers,

@@ -193,6 +193,24 @@ TEST(Server, ShowsControlRoutesOnlyToTheAdminKey) {
   EXPECT_EQ(client.Ask(GetText("/version", "Authorization: Bearer admin\r\n")).status, 200);
 }
 
+TEST(Server, TakesNoKeyOfClientsForTheAdminKey) {
+  ServerConfig config = TestServerConfig();
+  config.access.enable_admin = true;
+  config.access.admin_key = "same";
+  config.access.api_keys = {"user", "same"};
+  const auto of_flags = Server::Start(config);
+  ASSERT_FALSE(of_flags.ok());
+  EXPECT_TRUE(of_flags.status().message().starts_with("--admin-key: "))
+      << of_flags.status().message();
+  config.access.api_keys = {"user"};
+  config.access.api_key_file = StrCat("/tmp/quire_serve_test_keys.", getpid());
+  std::ofstream(config.access.api_key_file) << "other\nsame\n";
+  EXPECT_FALSE(Server::Start(config).ok());
+  std::ofstream(config.access.api_key_file) << "other\n";
+  EXPECT_TRUE(Server::Start(config).ok());
+  unlink(config.access.api_key_file.c_str());
+}
+
 TEST(Server, ReportsEachAnswerOnce) {
   std::atomic<int> num_answers = 0;
   std::atomic<int> last_status = 0;
@@ -252,6 +270,11 @@ TEST(Server, SaysWhichFlagCannotBeUsed) {
   const auto host = Server::Start(config);
   ASSERT_FALSE(host.ok());
   EXPECT_EQ(host.status().message().rfind("--host: ", 0), 0u) << host.status().message();
+  // A variable of a shell that is unset must not open the server to all.
+  config.listen.host = "";
+  const auto nowhere = Server::Start(config);
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_TRUE(nowhere.status().message().starts_with("host: ")) << nowhere.status().message();
   config = TestServerConfig();
   config.tls.certfile = config.tls.keyfile = "/nothing.pem";
   const auto tls = Server::Start(config);
