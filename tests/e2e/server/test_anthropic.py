@@ -20,7 +20,7 @@ WEATHER = {
 }
 
 
-class AnthropicTest(ServedTest):
+class AnthropicAsking(ServedTest):
     def setUp(self):
         self.client = anthropic.Anthropic(base_url=self.served.url, api_key="none", max_retries=0)
         self.addCleanup(self.client.close)
@@ -29,6 +29,8 @@ class AnthropicTest(ServedTest):
         more = {"messages": QUESTION, "max_tokens": 5, "temperature": 0, **more}
         return self.client.messages.create(model=self.served.model, **more)
 
+
+class AnthropicTest(AnthropicAsking):
     def test_message(self):
         reply = self.ask()
         self.assertEqual((reply.type, reply.role, reply.stop_reason),
@@ -111,6 +113,27 @@ class AnthropicTest(ServedTest):
             with self.assertRaises(anthropic.NotFoundError) as caught:
                 ask()
             self.assertEqual(caught.exception.body["error"]["type"], "not_found_error")
+
+
+class ThinkingTest(AnthropicAsking):
+    """A model that would think all the time."""
+
+    flags = (*ServedTest.flags, "--reasoning-parser", "deepseek_r1")
+
+    def test_a_budget_bounds_the_thinking(self):
+        free = self.ask(max_tokens=30)
+        self.assertEqual([block.type for block in free.content], ["thinking"])
+        more = {"max_tokens": 30, "thinking": {"type": "enabled", "budget_tokens": 3}}
+        bound = self.ask(**more)
+        # A character may be cut where the budget ends.
+        begun = bound.content[0].thinking.rstrip("\ufffd")
+        self.assertLess(len(begun), len(free.content[0].thinking))
+        self.assertTrue(free.content[0].thinking.startswith(begun))
+        with self.client.messages.stream(
+                model=self.served.model, messages=QUESTION, temperature=0, **more) as stream:
+            streamed = stream.get_final_message()
+        self.assertEqual(streamed.content, bound.content)
+        self.assertEqual(streamed.usage.output_tokens, bound.usage.output_tokens)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class City(BaseModel):
     is_capital: bool
 
 
-class OpenAiTest(ServedTest):
+class ChatAsking(ServedTest):
     def setUp(self):
         self.client = openai.OpenAI(base_url=self.served.url + "/v1", api_key="none", max_retries=0)
         self.addCleanup(self.client.close)
@@ -41,6 +41,8 @@ class OpenAiTest(ServedTest):
         more = {"messages": QUESTION, "max_tokens": 12, "temperature": 0, **more}
         return self.client.chat.completions.create(model=self.model, **more)
 
+
+class OpenAiTest(ChatAsking):
     def test_models(self):
         models = self.client.models.list().data
         self.assertEqual([model.id for model in models], [self.model])
@@ -361,6 +363,35 @@ class OpenAiTest(ServedTest):
                 break
         reply = self.chat(max_tokens=1)
         self.assertEqual(reply.usage.completion_tokens, 1)
+
+
+class ThinkingTest(ChatAsking):
+    """A model that would think all the time."""
+
+    flags = (*ServedTest.flags, "--reasoning-parser", "deepseek_r1")
+
+    def test_a_budget_bounds_the_reasoning(self):
+        reply = self.chat(max_tokens=30, extra_body={"thinking_token_budget": 3})
+        message = reply.choices[0].message
+        self.assertTrue(message.reasoning)
+        self.assertEqual(reply.usage.completion_tokens_details.reasoning_tokens, 3)
+        joined = {"reasoning": "", "content": ""}
+        for chunk in self.chat(max_tokens=30, stream=True,
+                               extra_body={"thinking_token_budget": 3}):
+            for name in joined:
+                joined[name] += getattr(chunk.choices[0].delta, name, None) or ""
+        self.assertEqual(joined, {"reasoning": message.reasoning, "content": message.content})
+
+    def test_a_message_that_is_continued_tells_where_the_reasoning_is(self):
+        for text, is_over in (("<think>The capital", False), ("<think>So</think>The capital", True)):
+            reply = self.chat(
+                messages=[*QUESTION, {"role": "assistant", "content": text}],
+                extra_body={"continue_final_message": True, "add_generation_prompt": False,
+                            "thinking_token_budget": 100})
+            message = reply.choices[0].message
+            told = message.content if is_over else message.reasoning
+            self.assertIn(" of France", told)
+            self.assertFalse(message.reasoning if is_over else message.content)
 
 
 if __name__ == "__main__":
