@@ -140,6 +140,19 @@ TEST(Anthropic, WarnsOfThinkingThatTheModelCannot) {
   EXPECT_TRUE(rig.Post(kPath, Body(R"(,"thinking":{"type":"disabled"})")).headers.empty());
 }
 
+TEST(Anthropic, AnswersClientsThatWantTheirContextEdited) {
+  ApiRig rig(Says("x"));
+  const std::string edits = R"(,"context_management":{"edits":[{"type":"clear_thinking"}]})";
+  for (const char* path : {"/v1/messages", "/v1/messages/count_tokens"}) {
+    const HttpResponse response = rig.Post(path, Body(edits));
+    EXPECT_EQ(response.status, 200) << response.body;
+    std::string told;
+    for (const HttpHeader& header : response.headers) told += header.value;
+    EXPECT_NE(told.find("without effect here: context_management"), std::string::npos) << told;
+    EXPECT_EQ(rig.Post(path, Body(R"(,"context_management":null)")).status, 200);
+  }
+}
+
 // Of a model that thinks for ever: its thinking, and what it says after it.
 std::string Thoughts(ApiRig& rig, const std::string& thinking) {
   const Json reply = rig.PostOk(kPath, Body(R"(,"thinking":)" + thinking));

@@ -80,7 +80,7 @@ void VisitFields(CountTokensRequest& r, Visitor&& visit) {
   visit("output_config", r.output_config, "format: json_schema; effort is handed to the template");
   visit("chat_template_kwargs", r.chat_template_kwargs, "Further variables of the template");
   visit("cache_control", AcceptedField(), "Prefixes are cached anyway");
-  visit("context_management", RefusedField(), "Not served");
+  visit("context_management", IgnoredField(), "The chat is taken as it is");
   visit("mcp_servers", RefusedField(), "Not served");
 }
 
