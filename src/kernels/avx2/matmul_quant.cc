@@ -7,17 +7,16 @@
 // meets many rows keeps the processor from looking ahead, so blocks are asked for ahead of time.
 #include <immintrin.h>
 
-#include "kernels/avx2/tile_codecs.h"
+#include "kernels/avx2/tile_lanes.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
 #include "kernels/wide/row_block.h"
+#include "kernels/wide/tile_codecs_body.h"
 #include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
 namespace {
-
-constexpr int kTile = 8;
 
 // With so many rows a block is asked for while the one so far before it is at hand.
 constexpr std::int64_t kManyRows = 8;

@@ -11,17 +11,16 @@
 
 #include <immintrin.h>
 
-#include "kernels/avx512/tile_codecs.h"
+#include "kernels/avx512/tile_lanes.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
 #include "kernels/wide/row_block.h"
+#include "kernels/wide/tile_codecs_body.h"
 #include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
 namespace {
-
-constexpr int kTile = 16;
 
 using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as one lane
 
