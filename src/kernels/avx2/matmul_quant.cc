@@ -116,7 +116,7 @@ struct RowSums {
 template <typename Codec, int kTiles, int kHalf>
 QUIRE_INLINE void AddHalf(const Weights* weights, const RowBlock& rows, std::int64_t count,
                           RowSums<kTiles>& all) {
-  constexpr int kSub = Codec::kHalves ? kHalf : 0;
+  constexpr int kSub = Codec::kHalves && kHalf == 1 ? 1 : 0;
   constexpr bool kBegins = kHalf == 0 || Codec::kHalves;
   constexpr bool kEnds = kHalf == 1 || Codec::kHalves;
   __m256i codes[kTiles][4];
