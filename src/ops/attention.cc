@@ -363,21 +363,27 @@ void WriteKv(OpContext& ctx, ConstTensorView k, ConstTensorView v,
   QUIRE_CHECK(k.dim(1) == pages.k.dim(1) && k.dim(2) == pages.k.dim(3));
   QUIRE_CHECK(v.dim(1) == pages.v.dim(1) && v.dim(2) == pages.v.dim(3));
   const auto write = ctx.table->write_kv[static_cast<int>(KvTypeOf(pages.k.dtype()))];
-  const auto write_head = [&](std::int64_t head, int) {
+  const std::int64_t rows = k.dim(0), heads = k.dim(1);
+  const auto write_rows = [&](std::int64_t head, std::int64_t begin, std::int64_t end) {
     write({.kv = HeadOf(pages, head),
-           .k = k.f32() + head * k.dim(2),
-           .v = v.f32() + head * v.dim(2),
-           .k_stride = k.dim(1) * k.dim(2),
-           .v_stride = v.dim(1) * v.dim(2),
-           .rows = k.dim(0),
-           .slots = slots.data()});
+           .k = k.f32() + (begin * heads + head) * k.dim(2),
+           .v = v.f32() + (begin * heads + head) * v.dim(2),
+           .k_stride = heads * k.dim(2),
+           .v_stride = heads * v.dim(2),
+           .rows = end - begin,
+           .slots = slots.data() + begin});
   };
   constexpr std::int64_t kRowsForThreads = 32;
-  if (k.dim(0) < kRowsForThreads) {
-    for (std::int64_t head = 0; head < k.dim(1); ++head) write_head(head, 0);
-  } else {
-    ctx.pool->ForEach(k.dim(1), write_head);
+  if (rows < kRowsForThreads) {
+    for (std::int64_t head = 0; head < heads; ++head) write_rows(head, 0, rows);
+    return;
   }
+  // Heads alone are few, and uneven for the threads.
+  const std::int64_t parts = ctx.pool->num_threads();
+  ctx.pool->ForEach(heads * parts, [&](std::int64_t task, int) {
+    const std::int64_t part = task / heads;
+    write_rows(task % heads, rows * part / parts, rows * (part + 1) / parts);
+  });
 }
 
 void PagedAttention(OpContext& ctx, ConstTensorView q, const KvPages& pages,

@@ -11,17 +11,16 @@
 
 #include <immintrin.h>
 
-#include "kernels/avx512/tile_codecs.h"
+#include "kernels/avx512/tile_lanes.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
 #include "kernels/wide/row_block.h"
+#include "kernels/wide/tile_codecs_body.h"
 #include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
 namespace {
-
-constexpr int kTile = 16;
 
 using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as one lane
 
@@ -153,17 +152,6 @@ QUIRE_INLINE void AddRows(const MatmulQuantArgs& args, const Weights* weights, s
   AddBlock<Codec, kTiles, kRows>(weights, RowsAt(args, block, row), group);
 }
 
-// `block` may be behind the last one: then it is of the tiles that come next.
-template <typename Codec, int kTiles>
-QUIRE_INLINE void PrefetchTiles(const MatmulQuantArgs& args, std::int64_t tile,
-                                std::int64_t block) {
-  if (block >= args.blocks) {
-    tile += kTiles;
-    block -= args.blocks;
-  }
-  for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Prefetch(block);
-}
-
 template <int kTiles>
 void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile, const __m512 (*sums)[kTiles]) {
   float* out = args.out + tile * kTile;
@@ -204,7 +192,7 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
     Weights weights[kTiles];
 #pragma GCC unroll 2
     for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Load(b, weights[t]);
-    PrefetchTiles<Codec, kTiles>(args, tile, b + kAheadOfMany);
+    PrefetchTiles<Codec, kTile, kTiles>(args, tile, b + kAheadOfMany);
     std::int64_t r = 0;
     for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
       AddRows<Codec, kTiles, kRowsAtOnce>(args, weights, b, r, sums);

@@ -34,19 +34,19 @@ struct LongProduct {
 
   // dots += the products of four groups of weights with 16 values of a row.
   template <typename Codec>
-  QUIRE_INLINE static void AddSixteen(const int8x16_t (*codes)[2], int8x16_t x, int32x4_t* dots) {
+  QUIRE_INLINE static void AddSixteen(const TileRow* codes, int8x16_t x, int32x4_t* dots) {
     constexpr int kTogether = GroupsTogether<Codec::kMaxCode>();
     const int8x16_t quads[4] = {Broadcast<0>(x), Broadcast<1>(x), Broadcast<2>(x), Broadcast<3>(x)};
 #pragma GCC unroll 4
     for (int first = 0; first < 4; first += kTogether) {
 #pragma GCC unroll 2
       for (int p = 0; p < 2; ++p) {
-        int16x8_t low = vmull_s8(vget_low_s8(codes[first][p]), vget_low_s8(quads[first]));
-        int16x8_t high = vmull_high_s8(codes[first][p], quads[first]);
+        int16x8_t low = vmull_s8(vget_low_s8(codes[first].part[p]), vget_low_s8(quads[first]));
+        int16x8_t high = vmull_high_s8(codes[first].part[p], quads[first]);
 #pragma GCC unroll 3
         for (int g = first + 1; g < first + kTogether; ++g) {
-          low = vmlal_s8(low, vget_low_s8(codes[g][p]), vget_low_s8(quads[g]));
-          high = vmlal_high_s8(high, codes[g][p], quads[g]);
+          low = vmlal_s8(low, vget_low_s8(codes[g].part[p]), vget_low_s8(quads[g]));
+          high = vmlal_high_s8(high, codes[g].part[p], quads[g]);
         }
         dots[p] = vpadalq_s16(dots[p], vpaddq_s16(low, high));
       }

@@ -7,9 +7,10 @@
 #include <arm_neon.h>
 
 #include "kernels/matmul.h"
-#include "kernels/neon/tile_codecs.h"
+#include "kernels/neon/tile_lanes.h"
 #include "kernels/table.h"
 #include "kernels/wide/row_block.h"
+#include "kernels/wide/tile_codecs_body.h"
 
 namespace quire::kernels {
 namespace {

@@ -11,7 +11,8 @@
 
 #include "kernels/matmul.h"
 #include "kernels/neon/panel_rows.h"
-#include "kernels/neon/tile_codecs.h"
+#include "kernels/neon/tile_lanes.h"
+#include "kernels/wide/tile_codecs_body.h"
 #include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
@@ -50,8 +51,8 @@ QUIRE_INLINE void AddSub(const Weights& weights, const RowBlock& rows, float32x4
 #pragma GCC unroll 2
     for (int p = 0; p < 2; ++p) {
       const float32x4_t scaled_dot = vmulq_n_f32(vcvtq_f32_s32(dots[r][p]), rows.scales[r]);
-      float32x4_t sum = vfmaq_f32(sums[r][p], scaled_dot, weights.scale[kHalf][p]);
-      if constexpr (Codec::kHasMin) sum = vfmaq_n_f32(sum, weights.min[kHalf][p], scaled);
+      float32x4_t sum = vfmaq_f32(sums[r][p], scaled_dot, weights.scale[kHalf].part[p]);
+      if constexpr (Codec::kHasMin) sum = vfmaq_n_f32(sum, weights.min[kHalf].part[p], scaled);
       sums[r][p] = sum;
     }
   }

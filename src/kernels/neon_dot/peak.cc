@@ -1,14 +1,18 @@
 // As neon/peak.cc, for `sdot`.
+#include <arm_neon.h>
+
 #include "kernels/fill.h"
-#include "kernels/neon/peak_body.h"
 #include "kernels/table.h"
+#include "kernels/wide/peak_body.h"
 
 namespace quire::kernels {
 namespace {
 
+constexpr int kAccumulators = 16;
+
 void RunInt8(std::int64_t rounds) {
   const int8x16_t a = vdupq_n_s8(1), b = a;
-  RunAccumulators<int32x4_t>(
+  RunAccumulators<kAccumulators, int32x4_t>(
       rounds, [&](int32x4_t sum) QUIRE_INLINE_LAMBDA { return vdotq_s32(sum, a, b); });
 }
 

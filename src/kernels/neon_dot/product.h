@@ -5,6 +5,7 @@
 
 #include <arm_neon.h>
 
+#include "kernels/neon/tile_lanes.h"
 #include "kernels/wide/types.h"
 
 namespace quire::kernels {
@@ -15,13 +16,13 @@ struct DotProduct {
 
   // dots += the products of four groups of weights with 16 values of a row.
   template <typename Codec>
-  QUIRE_INLINE static void AddSixteen(const int8x16_t (*codes)[2], int8x16_t x, int32x4_t* dots) {
+  QUIRE_INLINE static void AddSixteen(const TileRow* codes, int8x16_t x, int32x4_t* dots) {
 #pragma GCC unroll 2
     for (int p = 0; p < 2; ++p) {
-      dots[p] = vdotq_laneq_s32(dots[p], codes[0][p], x, 0);
-      dots[p] = vdotq_laneq_s32(dots[p], codes[1][p], x, 1);
-      dots[p] = vdotq_laneq_s32(dots[p], codes[2][p], x, 2);
-      dots[p] = vdotq_laneq_s32(dots[p], codes[3][p], x, 3);
+      dots[p] = vdotq_laneq_s32(dots[p], codes[0].part[p], x, 0);
+      dots[p] = vdotq_laneq_s32(dots[p], codes[1].part[p], x, 1);
+      dots[p] = vdotq_laneq_s32(dots[p], codes[2].part[p], x, 2);
+      dots[p] = vdotq_laneq_s32(dots[p], codes[3].part[p], x, 3);
     }
   }
 };

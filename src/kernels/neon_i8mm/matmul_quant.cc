@@ -1,11 +1,11 @@
 // Products with int8 activations on tiles of 8 outputs by `smmla`, which multiplies eight values of
 // two rows with eight of two outputs: twice what `sdot` does.
 //
-// A block of weights is decoded as for `sdot` (neon/tile_codecs.h), then two groups of an output
-// are brought side by side, once for all rows of the panel. A register of results is {row 0 output
-// 0, row 0 output 1, row 1 output 0, row 1 output 1}; scales and sums are kept in that form too,
-// and a tile's sums fall into rows at its end. An odd last row goes with itself, and the copy is
-// dropped; one row alone is `sdot`'s.
+// A block of weights is decoded as for `sdot` (wide/tile_codecs_body.h), then two groups of an
+// output are brought side by side, once for all rows of the panel. A register of results is {row 0
+// output 0, row 0 output 1, row 1 output 0, row 1 output 1}; scales and sums are kept in that form
+// too, and a tile's sums fall into rows at its end. An odd last row goes with itself, and the copy
+// is dropped; one row alone is `sdot`'s.
 //
 // The start of a dot product is as in neon/rows.h.
 #include <arm_neon.h>
@@ -14,8 +14,9 @@
 #include "kernels/matmul.h"
 #include "kernels/neon/panel_rows.h"
 #include "kernels/neon/rows.h"
-#include "kernels/neon/tile_codecs.h"
+#include "kernels/neon/tile_lanes.h"
 #include "kernels/neon_dot/product.h"
+#include "kernels/wide/tile_codecs_body.h"
 #include "kernels/wide/tile_reader.h"
 
 namespace quire::kernels {
@@ -31,10 +32,10 @@ struct PairedWeights {
 };
 
 // {first, second} of a pair of outputs, for both rows: of 8 outputs in two registers.
-QUIRE_INLINE void TwiceEach(const float32x4_t* x, float32x4_t* out) {
+QUIRE_INLINE void TwiceEach(const TileFloats& x, float32x4_t* out) {
 #pragma GCC unroll 2
   for (int p = 0; p < 2; ++p) {
-    const float64x2_t pairs = vreinterpretq_f64_f32(x[p]);
+    const float64x2_t pairs = vreinterpretq_f64_f32(x.part[p]);
     out[2 * p] = vreinterpretq_f32_f64(vdupq_laneq_f64(pairs, 0));
     out[2 * p + 1] = vreinterpretq_f32_f64(vdupq_laneq_f64(pairs, 1));
   }
@@ -46,8 +47,8 @@ QUIRE_INLINE void Pair(const Weights& weights, PairedWeights& out) {
   for (int i = 0; i < 4; ++i) {
 #pragma GCC unroll 2
     for (int p = 0; p < 2; ++p) {
-      const int32x4_t even = vreinterpretq_s32_s8(weights.codes[2 * i][p]);
-      const int32x4_t odd = vreinterpretq_s32_s8(weights.codes[2 * i + 1][p]);
+      const int32x4_t even = vreinterpretq_s32_s8(weights.codes[2 * i].part[p]);
+      const int32x4_t odd = vreinterpretq_s32_s8(weights.codes[2 * i + 1].part[p]);
       out.codes[i][2 * p] = vreinterpretq_s8_s32(vzip1q_s32(even, odd));
       out.codes[i][2 * p + 1] = vreinterpretq_s8_s32(vzip2q_s32(even, odd));
     }

@@ -46,5 +46,17 @@ class TileReader {
   const std::uint8_t* block_;
 };
 
+// Asks for a block of tiles [tile, tile + kTiles), which are read side by side. It may be behind
+// their last one: then it is of the tiles that come next.
+template <typename Codec, int kTile, int kTiles>
+QUIRE_INLINE void PrefetchTiles(const MatmulQuantArgs& args, std::int64_t tile,
+                                std::int64_t block) {
+  if (block >= args.blocks) {
+    tile += kTiles;
+    block -= args.blocks;
+  }
+  for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Prefetch(block);
+}
+
 }  // namespace
 }  // namespace quire::kernels

@@ -1,0 +1,79 @@
+// The registers of a tile of 8 outputs (kernels/tile.h) as wide/tile_codecs_body.h sees them: AVX2.
+#pragma once
+
+#include <cstdint>
+
+#include <immintrin.h>
+
+#include "kernels/wide/types.h"
+
+namespace quire::kernels {
+namespace {
+
+constexpr int kTile = 8;
+constexpr bool kUnsignedCodes = false;  // products take signed codes too
+
+using TileRow = __m256i;    // four bytes of each output
+using TileBytes = __m128i;  // one byte of each output, the upper half unused
+using TileFloats = __m256;
+using TileTable = __m256i;  // 16 bytes, twice
+
+QUIRE_INLINE TileRow LoadRow(const std::uint8_t* rows, int row) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows + 32 * row));
+}
+QUIRE_INLINE TileRow SetRow(int byte) { return _mm256_set1_epi8(static_cast<char>(byte)); }
+
+// Of each byte; bits from a neighbour come in.
+template <int kBits>
+QUIRE_INLINE TileRow ShiftLeft(TileRow x) {
+  return _mm256_slli_epi16(x, kBits);
+}
+template <int kBits>
+QUIRE_INLINE TileRow ShiftRight(TileRow x) {
+  return _mm256_srli_epi16(x, kBits);
+}
+
+// `codes`, which are 0 under the mask, with the bits of `x` there.
+QUIRE_INLINE TileRow Insert(TileRow codes, TileRow x, TileRow mask) {
+  return _mm256_or_si256(codes, _mm256_and_si256(x, mask));
+}
+
+QUIRE_INLINE TileRow LowNibbles(TileRow x) { return _mm256_and_si256(x, SetRow(15)); }
+QUIRE_INLINE TileRow HighNibbles(TileRow x) { return LowNibbles(ShiftRight<4>(x)); }
+
+QUIRE_INLINE TileTable LoadTable(const std::uint8_t* table) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
+}
+QUIRE_INLINE TileRow LookUp(TileTable table, TileRow indices) {
+  return _mm256_shuffle_epi8(table, indices);
+}
+
+QUIRE_INLINE TileBytes LoadBytes(const std::uint8_t* bytes) {
+  return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes));
+}
+QUIRE_INLINE TileBytes LowNibbles(TileBytes x) { return _mm_and_si128(x, _mm_set1_epi8(15)); }
+QUIRE_INLINE TileBytes HighNibbles(TileBytes x) { return LowNibbles(_mm_srli_epi16(x, 4)); }
+
+QUIRE_INLINE TileFloats LoadHalves(const std::uint8_t* halves) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
+}
+QUIRE_INLINE TileFloats UnsignedToFloat(TileBytes x) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(x));
+}
+QUIRE_INLINE TileFloats SignedToFloat(TileBytes x) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x));
+}
+QUIRE_INLINE TileFloats Multiply(TileFloats a, TileFloats b) { return _mm256_mul_ps(a, b); }
+QUIRE_INLINE TileFloats Negate(TileFloats x) { return _mm256_xor_ps(x, _mm256_set1_ps(-0.0F)); }
+
+// 2^(x - 128), which has no exponent's bits where x is 0 or 1.
+QUIRE_INLINE TileFloats PowerOf(TileBytes x) {
+  const __m256i e = _mm256_cvtepu8_epi32(x);
+  const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+  const __m256i tiny = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+  const __m256i is_tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e);
+  return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, tiny, is_tiny));
+}
+
+}  // namespace
+}  // namespace quire::kernels
