@@ -74,7 +74,8 @@ double PeakRate(ThreadPool& pool, const kernels::PeakKernel& peak) {
   if (peak.run == nullptr) return 0.0;
   constexpr std::int64_t kOps = 2'000'000'000;
   const std::int64_t rounds = kOps / peak.ops_per_round;
-  return BestRate(pool, kTries, static_cast<double>(rounds * peak.ops_per_round) * pool.num_threads(),
+  return BestRate(pool, kTries,
+                  static_cast<double>(rounds * peak.ops_per_round) * pool.num_threads(),
                   [&](int) { peak.run(rounds); });
 }
 
