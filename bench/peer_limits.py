@@ -52,7 +52,8 @@ class Limits:
 
     def rate(self, row, memory_gb_per_s=None):
         """None for a row without a limit of its own."""
-        memory = (memory_gb_per_s or self.best["memory_gb_per_s"]) * 1e9
+        memory = 1e9 * (self.best["memory_gb_per_s"] if memory_gb_per_s is None
+                        else memory_gb_per_s)
         if row.what == "prefill":  # only the last row meets the head
             arithmetic = row.size * (self.seconds_a_row - self.head_seconds) + self.head_seconds
             return row.size / max(self.bytes / memory, arithmetic)

@@ -155,32 +155,31 @@ def medians(figures):
             for title, by_engine in figures.items()}
 
 
-def share(limits, row, engine, rate, bound):
-    """Of the limit. Memory of a shared machine is fast at one time and slow at another, so a run of
-    ours that it bounds is held against what memory gave just before and after."""
-    runs = getattr(engine, "runs", {}).get(row.size) if row.what == "decode" else None
-    return limits.decode_share(row, runs) if runs else rate / bound
-
-
-def cell(limits, row, engine, rate, bound):
+def cell(rate, bound):
     if rate is None:
         return "–"
-    if not bound:
-        return f"{rate:.0f}"
-    return f"{rate:.0f} ({100 * share(limits, row, engine, rate, bound):.0f} %)"
+    return f"{rate:.0f}" + (f" ({100 * rate / bound:.0f} %)" if bound else "")
+
+
+def share_meanwhile(limits, row, engine):
+    """Memory of a shared machine is fast at one time and slow at another, so each run of ours that it
+    bounds is held against what memory gave just before and after it, too."""
+    runs = engine.runs.get(row.size) if row.what == "decode" else None
+    return f"{100 * limits.decode_share(row, runs):.0f} %" if runs else "–"
 
 
 def print_table(options, ours, peers, rates, limits):
     pairs = [(our, peer) for our in ours for peer in peers]
     heads = ["", "limit", *(engine.name for engine in ours + peers),
+             *(f"{our.name}, of memory meanwhile" for our in ours),
              *(f"{our.name} against {peer.name}" for our, peer in pairs)]
     print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
     for row in options.rows:
         by_engine, bound = rates[row.title], limits.rate(row)
         cells = [row.title, f"{bound:.0f}" if bound else "–"]
-        # The bound is that of the model's own file.
-        cells += [cell(limits, row, engine, by_engine.get(engine.name), bound)
-                  for engine in ours + peers]
+        # The bound is that of the model's own file and the best that the machine gave in any round.
+        cells += [cell(by_engine.get(engine.name), bound) for engine in ours + peers]
+        cells += [share_meanwhile(limits, row, engine) for engine in ours]
         for our, peer in pairs:
             known = our.name in by_engine and peer.name in by_engine
             cells.append(f"{by_engine[our.name] / by_engine[peer.name]:.2f}×" if known else "–")

@@ -113,8 +113,8 @@ Json ToJson(const MachineLimits& limits) {
   return object;
 }
 
-MemoryMeter::MemoryMeter(int num_threads)
-    : pool_({.num_threads = num_threads}), buffers_(BuffersOf(pool_, kMemoryBytes)) {}
+MemoryMeter::MemoryMeter(const ThreadPoolOptions& threads)
+    : pool_(threads), buffers_(BuffersOf(pool_, kMemoryBytes)) {}
 
 double MemoryMeter::Read() { return ReadRate(pool_, buffers_, 1, 2); }
 

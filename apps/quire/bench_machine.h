@@ -33,7 +33,7 @@ Json ToJson(const MachineLimits& limits);
 // machine is shared, so what is to be compared with it must be measured between two such readings.
 class MemoryMeter {
  public:
-  explicit MemoryMeter(int num_threads);  // 0: one a physical core
+  explicit MemoryMeter(const ThreadPoolOptions& threads);
   // Bytes a second with all threads.
   double Read();
 

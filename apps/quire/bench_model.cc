@@ -119,6 +119,29 @@ std::string LatencyText(const BenchLoad& load, const Json& result) {
                        "Decode:       ", Fixed(number("decode_tokens_per_s"), 1), " tokens/s\n");
 }
 
+Result<Rates> MeasureRuns(Llm& llm, BenchOptions& options) {
+  std::optional<MemoryMeter> memory;
+  if (options.measure_memory) {
+    const ParallelOptions& parallel = options.config.parallel;
+    memory.emplace(ThreadPoolOptions{.num_threads = parallel.threads, .pin = parallel.pin});
+  }
+  ProgressLine progress;
+  Rates rates;
+  for (int run = -options.num_iters_warmup; run < options.num_iters; ++run, ++options.load.seed) {
+    const bool is_measured = run >= 0;
+    progress.Show(is_measured ? StrCat("run ", run + 1, " of ", options.num_iters)
+                              : StrCat("warming up: run ", run + options.num_iters_warmup + 1,
+                                       " of ", options.num_iters_warmup));
+    const double before = memory && is_measured ? memory->Read() : 0.0;
+    QUIRE_ASSIGN_OR_RETURN(const BenchTimes times, RunLoad(llm, options.load, {}));
+    if (!is_measured) continue;
+    rates.Add(options.load, times);
+    if (memory) rates.memory_gb_per_s.push_back((before + memory->Read()) / 2e9);
+  }
+  progress.Clear();
+  return rates;
+}
+
 }  // namespace
 
 Status RunBenchLatency(Args args) {
@@ -135,7 +158,8 @@ Status RunBenchLatency(Args args) {
   flags.Add("num-iters-warmup", options.num_iters_warmup, "Runs before the measured ones");
   flags.Add("num-iters", options.num_iters, "Measured runs");
   flags.Add("measure-memory", options.measure_memory,
-            "Read memory before and after each run too, and put both rates of each into the JSON");
+            "Read memory before and after each run; the JSON then has each run's decode rate and "
+            "the mean of those two readings");
   flags.AddExample("quire bench latency --input-len 512 --output-len 64 --batch-size 1 --json");
   QUIRE_ASSIGN_OR_RETURN(const bool go_on, ParseFlags(flags, args, options));
   if (!go_on) return {};
@@ -143,24 +167,7 @@ Status RunBenchLatency(Args args) {
   QUIRE_RETURN_IF_ERROR(RequireAtLeast("num-iters", options.num_iters, 1));
   QUIRE_RETURN_IF_ERROR(RequireAtLeast("num-iters-warmup", options.num_iters_warmup, 0));
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Llm> llm, LoadLlm(options.config));
-  std::optional<MemoryMeter> memory;
-  if (options.measure_memory) memory.emplace(options.config.parallel.threads);
-  ProgressLine progress;
-  Rates rates;
-  for (int run = 0; run < options.num_iters_warmup + options.num_iters; ++run) {
-    progress.Show(
-        run < options.num_iters_warmup
-            ? StrCat("warming up: run ", run + 1, " of ", options.num_iters_warmup)
-            : StrCat("run ", run - options.num_iters_warmup + 1, " of ", options.num_iters));
-    const double before = memory ? memory->Read() : 0.0;
-    QUIRE_ASSIGN_OR_RETURN(const BenchTimes times, RunLoad(*llm, options.load, {}));
-    if (run >= options.num_iters_warmup) {
-      rates.Add(options.load, times);
-      if (memory) rates.memory_gb_per_s.push_back((before + memory->Read()) / 2e9);
-    }
-    ++options.load.seed;
-  }
-  progress.Clear();
+  QUIRE_ASSIGN_OR_RETURN(const Rates rates, MeasureRuns(*llm, options));
   const Json result = LatencyJson(options.load, rates);
   return WriteBenchResult(options.output, LatencyText(options.load, result), result);
 }

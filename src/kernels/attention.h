@@ -47,7 +47,8 @@ struct WriteKvArgs {
 //   max < kKvTiny: scale and codes are 0; NaN or infinity in it: scale is NaN, codes are 0.
 // So |scale * code - x| <= max / 254 * (1 + 2^-14), or 1e-30, and what is not finite spoils its own
 // vector alone: the scores of one position, or what has seen its value. All variants give the same
-// bits.
+// bits. Nothing is written but what belongs to the rows: several calls may run at once on other
+// rows of the same pages.
 using WriteKvFn = void (*)(const WriteKvArgs&);
 inline constexpr float kKvCodes = 127.0F;
 inline constexpr float kKvTiny = 1e-30F;

@@ -35,18 +35,18 @@ struct Mlp {
     const kernels::QuantPanel& panel;
     std::int64_t count;
   };
-  void RunBlocks(const Rows& of, std::int64_t begin, std::int64_t end, float* values,
+  void RunBlocks(const Rows& x, std::int64_t begin, std::int64_t end, float* values,
                  const kernels::QuantPanel& out) const {
-    const std::int64_t most = kValues / (of.count * kQuantValues);
+    const std::int64_t most = kValues / (x.count * kQuantValues);
     for (std::int64_t block = begin; block < end; block += most) {
       const std::int64_t first = block * kQuantValues;
       const std::int64_t last = std::min(block + most, end) * kQuantValues;
       const std::int64_t width = last - first;
-      MultiplyPanel(jobs.gate, {of.panel, of.count, values, width}, first, last);
-      MultiplyPanel(jobs.up, {of.panel, of.count, values + kValues, width}, first, last);
+      MultiplyPanel(jobs.gate, {x.panel, x.count, values, width}, first, last);
+      MultiplyPanel(jobs.up, {x.panel, x.count, values + kValues, width}, first, last);
       const auto activate = ctx.table->activation[static_cast<int>(jobs.activation)];
-      activate(values, values + kValues, values, of.count * width);
-      QuantizeRows(*ctx.table, {values, width}, of.count, PanelFrom(out, of.count, block));
+      activate(values, values + kValues, values, x.count * width);
+      QuantizeRows(*ctx.table, {values, width}, x.count, PanelFrom(out, x.count, block));
     }
   }
 
@@ -64,7 +64,7 @@ void RunByPanels(const Mlp& mlp) {
   const PanelCut cut = CutPanels(mlp.rows, num_threads);
   const std::int64_t input_bytes = PanelBytes(cut.panel_rows, mlp.input.depth);
   const std::int64_t inner_bytes = PanelBytes(cut.panel_rows, mlp.inner);
-  // Both are done with before the other is begun.
+  // Normed rows first, then the values of gate and up.
   const std::int64_t values_bytes =
       std::max(2 * kValuesBytes, mlp.input.ScratchBytes(cut.panel_rows));
   const std::int64_t bytes = input_bytes + inner_bytes + values_bytes;

@@ -93,6 +93,7 @@ void Product::TakeScratch() {
   rows_.panels = ctx_.scratch->Get(static_cast<std::size_t>(bytes));
   expanded_ = reinterpret_cast<float*>(rows_.panels + panel_bytes);
   rows_.rounded = reinterpret_cast<std::uint16_t*>(expanded_ + expanded);
+  QUIRE_DCHECK(input_.norm_weight == nullptr || is_one_panel) << "these rows are not normed";
   if (is_one_panel) own_panels_.emplace(ctx_, input_, rows_.rows, rows_.panels);
 }
 

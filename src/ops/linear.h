@@ -71,15 +71,17 @@ struct LinearJob {
 struct InputNorm {
   ConstTensorView weight = {};  // [in_features] f32; empty: the input is taken as it is
   float eps = 0.0F;
-  // [rows, in_features] f32, not overlapping x: takes the normed rows where they are wanted in
-  // memory. Its contents afterwards are unspecified.
+  // [rows, in_features] f32, overlapping neither x nor any `out`: takes the normed rows where they
+  // are wanted in memory. Its contents afterwards are unspecified.
   TensorView normed = {};
 };
 
 // out[r, o] = sum_i x[r, i] * w[o, i] (+ bias[o]) for each job; x is [rows, in_features] f32, and
-// stands for RmsNorm(x) where a norm is given: rows that are quantized are normed by who quantizes
-// them, without a pass over memory. Activations are quantized once for all jobs. A row has the same
-// bits whatever other rows are in the call and however many threads run it.
+// stands for RmsNorm(x) where a norm is given. Where all weights are quantized and each thread
+// quantizes rows for itself (up to 64 rows, or weights small enough to be read once a panel of
+// rows), it norms them too, without a pass over memory. Activations are quantized once for all
+// jobs. A row has the same bits whatever other rows are in the call and however many threads run
+// it.
 void Linear(OpContext& ctx, ConstTensorView x, std::span<const LinearJob> jobs,
             const InputNorm& norm = {});
 

@@ -59,6 +59,7 @@ kernels::QuantPanel PanelFrom(const kernels::QuantPanel& panel, std::int64_t row
 
 PanelInput PanelInput::Of(ConstTensorView x, const InputNorm& norm) {
   if (norm.weight.empty()) return {x.f32(), x.dim(1)};
+  QUIRE_CHECK(norm.weight.shape().num_values() == x.dim(1) && norm.normed.shape() == x.shape());
   return {x.f32(), x.dim(1), norm.weight.f32(), norm.eps};
 }
 

@@ -43,6 +43,7 @@ struct PanelInput {
   const float* norm_weight = nullptr;  // [depth]; null: no norm
   float norm_eps = 0.0F;
 
+  // Checks that the norm fits x.
   static PanelInput Of(ConstTensorView x, const InputNorm& norm);
   PanelInput From(std::int64_t row) const {
     return {x + row * depth, depth, norm_weight, norm_eps};

@@ -63,10 +63,13 @@ constexpr bool kInShorts = PairsTogether<Codec>() == 8;
 
 QUIRE_INLINE __m256i Widen(__m256i pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
 
-// dots += the sums of four groups of codes of each tile with four of a row's quads, in 16 bits or
-// in 32 (kInShorts).
+// Four groups of a block's codes.
+using HalfCodes = __m256i[4];
+
+// dots += the sums of four groups of codes of each tile with four of a row's quads: in 16 bits
+// where kInShorts, else in 32.
 template <typename Codec, int kTiles>
-QUIRE_INLINE void AddGroups(const __m256i (*codes)[4], const Quad* x, __m256i* dots) {
+QUIRE_INLINE void AddGroups(const HalfCodes* codes, const Quad* x, __m256i* dots) {
   constexpr int kTogether = std::min(PairsTogether<Codec>(), 4);
   static_assert(2 * Codec::kMaxCode * 127 <= 32767);
 #pragma GCC unroll 4
@@ -104,7 +107,7 @@ QUIRE_INLINE __m256 AddDot(const Weights& weights, const RowBlock& rows, std::in
   return sum;
 }
 
-// What `count` rows have of each of kTiles tiles: the sums so far, and the dot products of the
+// What each row has of each of kTiles tiles: the sums so far, and the dot products of the
 // first half of a block where it is no sub-block of its own.
 template <int kTiles>
 struct RowSums {
@@ -119,7 +122,7 @@ QUIRE_INLINE void AddHalf(const Weights* weights, const RowBlock& rows, std::int
   constexpr int kSub = Codec::kHalves && kHalf == 1 ? 1 : 0;
   constexpr bool kBegins = kHalf == 0 || Codec::kHalves;
   constexpr bool kEnds = kHalf == 1 || Codec::kHalves;
-  __m256i codes[kTiles][4];
+  HalfCodes codes[kTiles];
 #pragma GCC unroll 2
   for (int t = 0; t < kTiles; ++t) {
 #pragma GCC unroll 4
@@ -188,6 +191,7 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
 // One row: its sum stays in a register, and all of a block too.
 template <typename Codec>
 void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
+  constexpr int kLastSub = Codec::kHalves ? 1 : 0;
   const TileReader<Codec, kTile> reader(args, tile);
   __m256 sum = _mm256_setzero_ps();
   for (std::int64_t b = 0; b < args.blocks; ++b) {
@@ -195,15 +199,15 @@ void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
     reader.Load(b, weights);
     const RowBlock row = RowsAt(args, b, 0);
     const Quad* x = reinterpret_cast<const Quad*>(row.codes);
-    const auto* codes = reinterpret_cast<const __m256i(*)[4]>(weights.codes);
+    const auto* halves = reinterpret_cast<const HalfCodes*>(weights.codes);  // two, side by side
     __m256i dot = kInShorts<Codec> ? _mm256_setzero_si256() : Start<Codec, 0>(row, 0);
-    AddGroups<Codec, 1>(codes, x, &dot);
+    AddGroups<Codec, 1>(halves, x, &dot);
     if constexpr (Codec::kHalves) {
       sum = AddDot<Codec, 0>(weights, row, 0, dot, sum);
       dot = Start<Codec, 1>(row, 0);
     }
-    AddGroups<Codec, 1>(codes + 1, x + 4, &dot);
-    sum = AddDot < Codec, Codec::kHalves ? 1 : 0 > (weights, row, 0, dot, sum);
+    AddGroups<Codec, 1>(halves + 1, x + 4, &dot);
+    sum = AddDot<Codec, kLastSub>(weights, row, 0, dot, sum);
   }
   StoreSums(args, tile, 0, sum);
 }

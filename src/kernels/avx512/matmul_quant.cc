@@ -39,6 +39,9 @@ constexpr std::int64_t kAheadOfFew = 32;
 // caches, so they need not go there.
 constexpr std::int64_t kFarApart = 16384;
 
+// Outputs of a panel that its core's first cache does not hold from one tile to the next.
+constexpr std::int64_t kManyOutputs = 32768;
+
 // The dot product's start: minus what the weights' offset adds to it.
 template <typename Codec, int kHalf>
 QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
@@ -160,9 +163,6 @@ void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile, const __m51
   }
   _mm_sfence();
 }
-
-// Outputs of a panel that its core's caches do not hold from one tile to the next.
-constexpr std::int64_t kManyOutputs = 32768;
 
 // Asks for the cache lines that some rows' outputs of kTiles tiles will be written to: all at once
 // at the end, while nothing is left to compute, they would be waited for.

@@ -182,7 +182,7 @@ struct Of256 {
 };
 
 // Element k of a scale area, which begins with elements of f16.
-QUIRE_INLINE TileFloats Halves(const std::uint8_t* scales, int k) {
+QUIRE_INLINE TileFloats F16At(const std::uint8_t* scales, int k) {
   return LoadHalves(scales + 2 * kTile * k);
 }
 // Element k of those that follow the first `halves`, and are bytes.
@@ -194,7 +194,7 @@ QUIRE_INLINE TileBytes BytesAfter(int halves, const std::uint8_t* scales, int k)
 struct Scale : Of32 {
   static constexpr bool kHasMin = false;
   QUIRE_INLINE static void LoadScales(const std::uint8_t* scales, int, Weights& out) {
-    out.scale[0] = Halves(scales, 0);
+    out.scale[0] = F16At(scales, 0);
   }
 };
 
@@ -202,8 +202,8 @@ struct Scale : Of32 {
 struct ScaleAndMin : Of32 {
   static constexpr bool kHasMin = true;
   QUIRE_INLINE static void LoadScales(const std::uint8_t* scales, int, Weights& out) {
-    out.scale[0] = Halves(scales, 0);
-    out.min[0] = Halves(scales, 1);
+    out.scale[0] = F16At(scales, 0);
+    out.min[0] = F16At(scales, 1);
   }
 };
 
@@ -220,8 +220,8 @@ struct ByteScalesAndMins : Of256 {
   static constexpr bool kHalves = false;
   static constexpr bool kHasMin = true;
   QUIRE_INLINE static void LoadScales(const std::uint8_t* scales, int k, Weights& out) {
-    const TileFloats minus_dmin = Negate(Halves(scales, 1));
-    out.scale[0] = Multiply(Halves(scales, 0), UnsignedToFloat(BytesAfter(2, scales, k)));
+    const TileFloats minus_dmin = Negate(F16At(scales, 1));
+    out.scale[0] = Multiply(F16At(scales, 0), UnsignedToFloat(BytesAfter(2, scales, k)));
     out.min[0] = Multiply(minus_dmin, UnsignedToFloat(BytesAfter(2, scales, 8 + k)));
   }
 };
@@ -231,7 +231,7 @@ struct SignedByteScales : Of256 {
   static constexpr bool kHalves = false;
   static constexpr bool kHasMin = false;
   QUIRE_INLINE static void LoadScales(const std::uint8_t* scales, int k, Weights& out) {
-    out.scale[0] = Multiply(Halves(scales, 0), SignedToFloat(BytesAfter(1, scales, k)));
+    out.scale[0] = Multiply(F16At(scales, 0), SignedToFloat(BytesAfter(1, scales, k)));
   }
 };
 
@@ -240,7 +240,7 @@ struct SignedByteScalesOf16 : Of256 {
   static constexpr bool kHalves = true;
   static constexpr bool kHasMin = false;
   QUIRE_INLINE static void LoadScales(const std::uint8_t* scales, int k, Weights& out) {
-    const TileFloats d = Halves(scales, 0);
+    const TileFloats d = F16At(scales, 0);
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
       out.scale[h] = Multiply(d, SignedToFloat(BytesAfter(1, scales, 2 * k + h)));
@@ -254,8 +254,8 @@ struct NibbleScalesAndMinsOf16 : Of256 {
   static constexpr bool kHalves = true;
   static constexpr bool kHasMin = true;
   QUIRE_INLINE static void LoadScales(const std::uint8_t* scales, int k, Weights& out) {
-    const TileFloats d = Halves(scales, 0);
-    const TileFloats minus_dmin = Negate(Halves(scales, 1));
+    const TileFloats d = F16At(scales, 0);
+    const TileFloats minus_dmin = Negate(F16At(scales, 1));
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
       const TileBytes both = BytesAfter(2, scales, 2 * k + h);
