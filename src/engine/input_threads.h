@@ -51,6 +51,7 @@ class InputThreads {
     OutputThread& output;
     EngineMetrics& metrics;
   };
+  // May throw what starting a thread throws.
   InputThreads(Options options, const Neighbours& neighbours);
   ~InputThreads() { Stop(); }
   InputThreads(const InputThreads&) = delete;
@@ -64,6 +65,7 @@ class InputThreads {
   bool is_stopping() const { return submitted_.is_closed(); }
 
  private:
+  void StartThreads();
   void RunInput(MessageQueue<SubmittedPrompt>& prompts);
   Result<bool> Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
   void HandOn(PreparedPrompt& prepared);
