@@ -1,6 +1,7 @@
 #include "sched/thinking_budget.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace quire {
@@ -57,7 +58,13 @@ void ThinkingBudget::HearInside(std::string_view text) {
   tail_.erase(0, tail_.size() - std::min(tail_.size(), end.size() - 1));
 }
 
-TokenId ThinkingBudget::forced() const {
+// The marker of a beginning that is still to come counts for nothing.
+int ThinkingBudget::num_free() const {
+  if (limit_ == nullptr) return std::numeric_limits<int>::max();
+  return std::max(0, limit_->max_tokens - num_tokens_);
+}
+
+TokenId ThinkingBudget::ForcedToken() const {
   if (limit_ == nullptr || stage_ != ReasoningStage::kInside) return -1;
   if (num_tokens_ < limit_->max_tokens) return -1;
   // The last token before which stands all that comes before it in the marker.
