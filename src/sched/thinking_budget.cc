@@ -5,12 +5,6 @@
 #include <utility>
 
 namespace quire {
-namespace {
-
-// White space beyond this before the reasoning is of the answer itself.
-constexpr std::size_t kMaxSpaceBytes = 256;
-
-}  // namespace
 
 ThinkingBudget::ThinkingBudget(std::shared_ptr<const ThinkingLimit> limit, ReasoningStage stage)
     : limit_(std::move(limit)), stage_(stage) {
@@ -37,8 +31,11 @@ void ThinkingBudget::HearBegin(const std::string& text) {
   }
   const std::size_t start = std::min(tail_.find_first_not_of(" \n\r\t"), tail_.size());
   const std::string_view found = std::string_view(tail_).substr(start);
-  if (start < kMaxSpaceBytes && found.size() < begin.size() && begin.starts_with(found)) return;
-  if (start >= kMaxSpaceBytes || !found.starts_with(begin)) {
+  if (start < kMaxSpaceBytesBeforeReasoning && found.size() < begin.size() &&
+      begin.starts_with(found)) {
+    return;
+  }
+  if (start >= kMaxSpaceBytesBeforeReasoning || !found.starts_with(begin)) {
     limit_.reset();
     return;
   }
