@@ -161,7 +161,7 @@ Status InputThreads::Compile(PreparedPrompt& prepared) const {
   return {};
 }
 
-void InputThreads::End(RequestOutput last, std::function<void(RequestOutput)> sink) {
+void InputThreads::End(RequestOutput last, OutputSink sink) {
   neighbours_.output.Push(EndedPrompt{.output = std::move(last), .sink = std::move(sink)});
 }
 

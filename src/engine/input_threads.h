@@ -27,7 +27,7 @@ struct SubmittedPrompt {
   std::string request_id;
   LivePrompts::Admission admission;
   PromptInput input;
-  std::function<void(RequestOutput)> sink;
+  OutputSink sink;
   std::chrono::steady_clock::time_point arrival;
 };
 
@@ -73,7 +73,7 @@ class InputThreads {
   // A slow grammar holds up no prompt without.
   void RunCompiler();
   Status Compile(PreparedPrompt& prepared) const;
-  void End(RequestOutput last, std::function<void(RequestOutput)> sink);
+  void End(RequestOutput last, OutputSink sink);
 
   const Options options_;
   const Neighbours neighbours_;
