@@ -63,8 +63,9 @@ void AddEngineFlags(FlagSet& flags, EngineConfig& config, std::span<const std::s
   }
 }
 
-void SamplingFlags::AddTo(FlagSet& flags) {
+void SamplingFlags::AddTo(FlagSet& flags, std::string_view left_out) {
   for (const OptionDescription& option : DescribeSamplingParams()) {
+    if (option.name == left_out) continue;
     flags.Group(option.group);
     Flag flag = FlagFor(option, [this](std::string_view name, std::string_view text) {
       given_.emplace_back(name, text);

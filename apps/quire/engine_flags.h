@@ -27,7 +27,8 @@ void AddEngineFlags(FlagSet& flags, EngineConfig& config,
 // Flags of sampling parameters, kept as the user gave them.
 class SamplingFlags {
  public:
-  void AddTo(FlagSet& flags);
+  // All but `left_out`, where that is named.
+  void AddTo(FlagSet& flags, std::string_view left_out = {});
 
   // Puts what the user gave over `params`, the model's defaults.
   Status Apply(SamplingParams& params) const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "apps/quire/engine_flags.h"
 #include "base/strings.h"
 
 namespace quire {
@@ -162,6 +163,22 @@ TEST(Flags, HelpFitsEightyColumnsAndShowsDefaults) {
   EXPECT_NE(help.find("[a default]"), std::string::npos) << help;
   EXPECT_NE(help.find("--[no-]mmap"), std::string::npos) << help;
   EXPECT_NE(help.find("\nMore:\n"), std::string::npos) << help;
+}
+
+TEST(SamplingFlags, LeaveOutTheOneThatACommandCannotServe) {
+  const std::vector<std::string_view> args = {"--top-k=3", "--thinking-token-budget=3"};
+  for (const bool leaves_out : {false, true}) {
+    SamplingFlags sampling;
+    FlagSet flags("test [flags]", "A command.");
+    sampling.AddTo(flags, leaves_out ? "thinking_token_budget" : "");
+    const Status status = flags.Parse(args).status();
+    EXPECT_EQ(status.ok(), !leaves_out) << status.message();
+    EXPECT_TRUE(sampling.names().contains("top_k"));
+    if (leaves_out) {
+      EXPECT_TRUE(status.message().starts_with("unknown flag --thinking-token-budget"))
+          << status.message();
+    }
+  }
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ FlagSet MakeFlags(GenerateOptions& options) {
             "One JSON object a prompt and line: text, token_ids, finish_reason, stop_reason, "
             "logprobs, prompt_logprobs, usage, timings; with n > 1 also outputs, one an answer");
   flags.Add("quiet,q", options.quiet, "No lines about the KV cache and the speed");
-  options.sampling.AddTo(flags);
+  // No chat, so no reasoning that could be told from the rest of the answer.
+  options.sampling.AddTo(flags, "thinking_token_budget");
   options.constraint.AddTo(flags);
   AddEngineFlags(flags, options.config);
   flags.AddExample("quire generate -p \"Once upon a time\" --max-tokens 64");

@@ -24,6 +24,11 @@ Status SetMember(const std::string& name, const Json& value, Prompt& prompt) {
   }
   if (name == "priority") return FieldFromJson(value, prompt.priority).With(name);
   if (name == "cache_salt") return FieldFromJson(value, prompt.cache_salt).With(name);
+  if (name == "thinking_token_budget" || name == "thinking-token-budget") {
+    return InvalidArgument(StrCat(name,
+                                  ": is served by `quire serve` alone, whose reasoning "
+                                  "parser tells how the model marks its reasoning"));
+  }
   // An unknown name is refused here too, with the nearest one.
   SamplingParams scratch;
   QUIRE_RETURN_IF_ERROR(SetSamplingField(scratch, name, value));

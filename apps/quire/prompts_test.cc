@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/strings.h"
+
 namespace quire {
 namespace {
 
@@ -49,6 +51,16 @@ TEST(Prompts, ThatCannotBeReadAreNamedByLine) {
     EXPECT_EQ(prompts.status().code(), Code::kInvalidArgument) << bad;
     EXPECT_NE(prompts.status().message().find("line 2"), std::string::npos)
         << prompts.status().message();
+  }
+}
+
+TEST(Prompts, HaveNoBudgetOfReasoning) {
+  for (const char* name : {"thinking_token_budget", "thinking-token-budget"}) {
+    const Status status = Read(StrCat(R"({"prompt": "a", ")", name, R"(": 3})")).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(StrCat(name, ": is served by `quire serve` alone")),
+              std::string::npos)
+        << status.message();
   }
 }
 

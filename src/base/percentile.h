@@ -7,11 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
+
 namespace quire {
 
-// The value below which `percent` % of the values lie, between neighbours in proportion; 0 where
-// there are none.
+// The value below which `percent` % of the values lie, in [0, 100], between neighbours in
+// proportion; 0 where there are none.
 inline double Percentile(std::vector<double> values, double percent) {
+  QUIRE_DCHECK(percent >= 0.0 && percent <= 100.0) << "percent is " << percent;
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   const double at = percent / 100.0 * static_cast<double>(values.size() - 1);

@@ -22,10 +22,6 @@
 
 namespace quire {
 
-// Hears the outputs of one prompt, on the output thread. What it does there delays the outputs of
-// all prompts, so it hands on and returns; it may call Submit and Abort.
-using OutputSink = std::function<void(RequestOutput output)>;
-
 // What the engine is doing, as of its last step.
 struct EngineStats {
   SchedulerStats scheduler;

@@ -41,6 +41,15 @@ InputThreads::InputThreads(Options options, const Neighbours& neighbours)
       submitted_(options_.max_queued),
       submitted_long_(options_.max_queued),
       compiling_(options_.max_queued) {
+  try {
+    StartThreads();
+  } catch (...) {
+    Stop();  // no destructor runs, and the threads that have started wait for their queues
+    throw;
+  }
+}
+
+void InputThreads::StartThreads() {
   for (int i = 0; i < std::max(1, options_.num_threads); ++i) {
     input_threads_.emplace_back([this] { RunInput(submitted_); });
   }
@@ -152,7 +161,7 @@ Status InputThreads::Compile(PreparedPrompt& prepared) const {
   return {};
 }
 
-void InputThreads::End(RequestOutput last, std::function<void(RequestOutput)> sink) {
+void InputThreads::End(RequestOutput last, OutputSink sink) {
   neighbours_.output.Push(EndedPrompt{.output = std::move(last), .sink = std::move(sink)});
 }
 

@@ -27,7 +27,7 @@ struct SubmittedPrompt {
   std::string request_id;
   LivePrompts::Admission admission;
   PromptInput input;
-  std::function<void(RequestOutput)> sink;
+  OutputSink sink;
   std::chrono::steady_clock::time_point arrival;
 };
 
@@ -51,6 +51,7 @@ class InputThreads {
     OutputThread& output;
     EngineMetrics& metrics;
   };
+  // May throw what starting a thread throws.
   InputThreads(Options options, const Neighbours& neighbours);
   ~InputThreads() { Stop(); }
   InputThreads(const InputThreads&) = delete;
@@ -64,6 +65,7 @@ class InputThreads {
   bool is_stopping() const { return submitted_.is_closed(); }
 
  private:
+  void StartThreads();
   void RunInput(MessageQueue<SubmittedPrompt>& prompts);
   Result<bool> Prepare(SubmittedPrompt& prompt, PreparedPrompt& prepared) const;
   void HandOn(PreparedPrompt& prepared);
@@ -71,7 +73,7 @@ class InputThreads {
   // A slow grammar holds up no prompt without.
   void RunCompiler();
   Status Compile(PreparedPrompt& prepared) const;
-  void End(RequestOutput last, std::function<void(RequestOutput)> sink);
+  void End(RequestOutput last, OutputSink sink);
 
   const Options options_;
   const Neighbours neighbours_;

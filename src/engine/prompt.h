@@ -14,6 +14,10 @@
 
 namespace quire {
 
+// Hears the outputs of one prompt, on the output thread. What it does there delays the outputs of
+// all prompts, so it hands on and returns; it may submit and abort prompts.
+using OutputSink = std::function<void(RequestOutput output)>;
+
 // One prompt: text, or ids that are taken as they are.
 struct PromptInput {
   // Called first, by an input thread, with this input; may fill in the text or the ids (a chat
@@ -25,7 +29,8 @@ struct PromptInput {
   bool add_special_tokens = true;
   SamplingParams sampling;
   // What stands around the model's reasoning, without which sampling.thinking_token_budget is
-  // refused; and whether the prompt may end in the midst of it, as one that is no chat may.
+  // refused; and whether the prompt may end in the midst of it, as one that is no chat may and a
+  // chat that continues the reasoning of its last message does.
   std::optional<ReasoningMarkers> reasoning;
   bool may_continue_reasoning = false;
   // Where the prompt leaves the reasoning; none: its end tells.

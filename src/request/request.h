@@ -46,8 +46,8 @@ using StopReason = std::variant<std::monostate, TokenId, std::string>;
 struct ThinkingLimit {
   int max_tokens = 0;
   ReasoningMarkers markers;  // both, neither empty
-  bool begins_exactly =
-      false;  // white space before the marker, or text in its token, makes it none
+  // White space before the marker, or text in its token, makes it none.
+  bool begins_exactly = false;
   std::vector<TokenId> end_ids;                 // whose texts, one after the other, are markers.end
   std::function<std::string(TokenId)> text_of;  // what a token adds to a text, special ones too
 };

@@ -78,6 +78,7 @@ struct SamplingParams {
   std::shared_ptr<const StructuredOutputParams> structured_outputs;  // null: any text
 
   bool is_greedy() const { return temperature < kGreedyTemperature; }
+  bool bounds_thinking() const { return thinking_token_budget.value_or(-1) != -1; }
 
   // The range of each field alone and against the others; `vocab_size` bounds ids, `max_logprobs`
   // the counts (kAllLogprobs: no bound). Names the field, the value and what is accepted.

@@ -248,9 +248,12 @@ TEST(SamplingParams, TheBudgetOfTheReasoningIsACountOrMinusOneForNone) {
   EXPECT_EQ(MessageOf(&SamplingParams::thinking_token_budget, -2),
             "thinking_token_budget: must be at least 0, or -1 for no bound, got -2");
   SamplingParams params;
+  EXPECT_FALSE(params.bounds_thinking());
   params.thinking_token_budget = -1;
+  EXPECT_FALSE(params.bounds_thinking());
   EXPECT_EQ(params.Normalized().thinking_token_budget, std::nullopt);
   params.thinking_token_budget = 0;
+  EXPECT_TRUE(params.bounds_thinking());
   EXPECT_EQ(params.Normalized().thinking_token_budget, 0);
 }
 

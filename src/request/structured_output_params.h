@@ -1,6 +1,7 @@
 // What a request asks of the shape of its answer.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 namespace quire {
 
 enum class ConstraintKind { kJson, kJsonObject, kRegex, kChoice, kGrammar, kStructuralTag };
+
+// White space beyond this before the marker of a beginning is of the answer itself.
+inline constexpr std::size_t kMaxSpaceBytesBeforeReasoning = 256;
 
 // What stands around the reasoning of a model before its answer.
 struct ReasoningMarkers {

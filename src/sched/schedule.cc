@@ -182,7 +182,7 @@ void Scheduler::FillRow(std::int32_t num_new, RequestState& state, ScheduledRow&
   state.num_computed += num_new;
   const std::int32_t num_known = std::min(state.num_computed, state.num_tokens());
   row.samples = num_known == state.num_tokens();
-  if (row.samples) row.forced_token = state.thinking.forced();
+  if (row.samples) row.forced_token = state.thinking.ForcedToken();
   const auto num_drafts = static_cast<std::ptrdiff_t>(state.num_computed - num_known);
   row.draft_tokens.assign(state.drafts.begin(), state.drafts.begin() + num_drafts);
   SetPartial(!row.samples, state);

@@ -94,8 +94,6 @@ Scheduler::Scheduler(const SchedulerConfig& config, std::unique_ptr<KvCacheManag
       waiting_(config.options.policy),
       builder_(kv_->num_groups()) {}
 
-// A prompt that is longer than the bound alone may wait where no other one does; further answers
-// to a prompt may wait where the first one does.
 std::optional<WaitingBound> Scheduler::BoundMetBy(const EngineRequest& request) const {
   const SchedulerOptions& options = config_.options;
   if (waiting_.size() >= static_cast<std::size_t>(options.max_waiting)) {

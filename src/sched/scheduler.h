@@ -73,7 +73,7 @@ enum class PauseMode {
 
 // A bound on the requests that wait.
 enum class WaitingBound {
-  kRequests,  // max_waiting
+  kRequests,  // max_waiting, or how many prompts may wait to be read before they come here
   kTokens,    // max_waiting_tokens
 };
 
@@ -104,7 +104,9 @@ class Scheduler {
   Status Add(EngineRequest request);
 
   // Which bound keeps Add from queueing the request now; nothing where none does. max_waiting
-  // requests wait, or others wait and with it their prompts had more than max_waiting_tokens.
+  // requests wait, or others wait and with it their prompts had more than max_waiting_tokens. So a
+  // prompt that is longer than that alone may wait where no other does, and further answers to a
+  // prompt may wait where the first one does.
   std::optional<WaitingBound> BoundMetBy(const EngineRequest& request) const;
 
   // Ends a request in whatever state it is; unknown ids are passed over. Its output, with

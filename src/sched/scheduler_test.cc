@@ -295,6 +295,27 @@ TEST_F(SchedulerTest, TellsWhichBoundARequestMeets) {
   EXPECT_EQ(scheduler_->BoundMetBy(RequestOf(3, Tokens(9), 1)), WaitingBound::kRequests);
 }
 
+TEST_F(SchedulerTest, LetsTheFurtherAnswersOfAPromptWaitWhereTheFirstDoes) {
+  SchedulerConfig config = SmallConfig();
+  config.options.max_waiting = 3;
+  config.options.max_waiting_tokens = 6;
+  Make(config);
+  EngineRequest answer = RequestOf(1, Tokens(4), 1);
+  answer.family = RequestId(1);
+  Add(answer);
+  answer.id = RequestId(2);
+  EXPECT_EQ(scheduler_->BoundMetBy(answer), std::nullopt) << "8 tokens wait with it";
+  Add(answer);
+  EXPECT_EQ(scheduler_->BoundMetBy(RequestOf(3, Tokens(1), 1)), WaitingBound::kTokens);
+  EngineRequest other = RequestOf(3, Tokens(4), 1);
+  other.family = other.id;
+  EXPECT_EQ(scheduler_->BoundMetBy(other), WaitingBound::kTokens) << "the first of its prompt";
+  answer.id = RequestId(4);
+  Add(answer);
+  answer.id = RequestId(5);
+  EXPECT_EQ(scheduler_->BoundMetBy(answer), WaitingBound::kRequests);
+}
+
 TEST_F(SchedulerTest, CountsHitsAtTheFirstAdmissionOnly) {
   Make();
   Add(RequestOf(1, Tokens(9), 1));

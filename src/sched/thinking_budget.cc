@@ -1,15 +1,10 @@
 #include "sched/thinking_budget.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace quire {
-namespace {
-
-// White space beyond this before the reasoning is of the answer itself.
-constexpr std::size_t kMaxSpaceBytes = 256;
-
-}  // namespace
 
 ThinkingBudget::ThinkingBudget(std::shared_ptr<const ThinkingLimit> limit, ReasoningStage stage)
     : limit_(std::move(limit)), stage_(stage) {
@@ -36,8 +31,11 @@ void ThinkingBudget::HearBegin(const std::string& text) {
   }
   const std::size_t start = std::min(tail_.find_first_not_of(" \n\r\t"), tail_.size());
   const std::string_view found = std::string_view(tail_).substr(start);
-  if (start < kMaxSpaceBytes && found.size() < begin.size() && begin.starts_with(found)) return;
-  if (start >= kMaxSpaceBytes || !found.starts_with(begin)) {
+  if (start < kMaxSpaceBytesBeforeReasoning && found.size() < begin.size() &&
+      begin.starts_with(found)) {
+    return;
+  }
+  if (start >= kMaxSpaceBytesBeforeReasoning || !found.starts_with(begin)) {
     limit_.reset();
     return;
   }
@@ -57,7 +55,13 @@ void ThinkingBudget::HearInside(std::string_view text) {
   tail_.erase(0, tail_.size() - std::min(tail_.size(), end.size() - 1));
 }
 
-TokenId ThinkingBudget::forced() const {
+// The marker of a beginning that is still to come counts for nothing.
+int ThinkingBudget::num_free() const {
+  if (limit_ == nullptr) return std::numeric_limits<int>::max();
+  return std::max(0, limit_->max_tokens - num_tokens_);
+}
+
+TokenId ThinkingBudget::ForcedToken() const {
   if (limit_ == nullptr || stage_ != ReasoningStage::kInside) return -1;
   if (num_tokens_ < limit_->max_tokens) return -1;
   // The last token before which stands all that comes before it in the marker.

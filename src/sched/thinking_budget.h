@@ -21,9 +21,9 @@ class ThinkingBudget {
   void Hear(TokenId token);
   // The token that must come next; -1: any may. Once the budget is used up these spell the marker
   // of the end, going on with what the answer has of it already.
-  TokenId forced() const;
-  // Whether a token may be forced sooner or later.
-  bool is_active() const { return limit_ != nullptr; }
+  TokenId ForcedToken() const;
+  // So many tokens, at the least, come before one is forced.
+  int num_free() const;
 
  private:
   void HearBegin(const std::string& text);

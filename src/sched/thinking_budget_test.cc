@@ -39,7 +39,7 @@ std::vector<TokenId> Bytes(std::string_view text) { return {text.begin(), text.e
 std::vector<TokenId> Answer(ThinkingBudget budget, const std::vector<TokenId>& wanted) {
   std::vector<TokenId> answer;
   for (const TokenId token : wanted) {
-    answer.push_back(budget.forced() >= 0 ? budget.forced() : token);
+    answer.push_back(budget.ForcedToken() >= 0 ? budget.ForcedToken() : token);
     budget.Hear(answer.back());
   }
   return answer;
@@ -111,8 +111,21 @@ TEST(ThinkingBudget, AnEndInTheMidstOfATokenIsAnEnd) {
   EXPECT_EQ(Answer(budget, wanted), wanted);
 }
 
+TEST(ThinkingBudget, TellsHowManyTokensItSurelyLeavesFree) {
+  EXPECT_GT(ThinkingBudget().num_free(), 1 << 30);
+  EXPECT_GT(ThinkingBudget(LimitOf(2), ReasoningStage::kOver).num_free(), 1 << 30);
+  ThinkingBudget budget(LimitOf(2), ReasoningStage::kMayBegin);
+  std::vector<int> free;
+  for (const TokenId token : {300, int{'a'}, int{'b'}, 301}) {
+    free.push_back(budget.num_free());
+    budget.Hear(token);
+  }
+  EXPECT_EQ(free, (std::vector<int>{2, 2, 1, 0}));
+  EXPECT_GT(budget.num_free(), 1 << 30);
+}
+
 // The forced tokens of two requests, of which the second one has no budget, preempted before each
-// of `preempt_at` steps.
+// of `preempt_at` steps. Drafts are proposed and never accepted.
 std::vector<TokenId> ForcedOver(int num_steps, const std::vector<int>& preempt_at) {
   auto scheduler = *Scheduler::Create(SmallConfig());
   EngineRequest thinker = RequestOf(1, {300}, 20);
@@ -132,7 +145,12 @@ std::vector<TokenId> ForcedOver(int num_steps, const std::vector<int>& preempt_a
         EXPECT_EQ(row.forced_token, -1);
         continue;
       }
-      EXPECT_TRUE(row.draft_tokens.empty() || step >= 5) << "no drafts while it thinks";
+      // Only one, in step 1, leaves what is forced to a step of its own.
+      const std::size_t max_drafts = step == 1 ? 1 : step < 5 ? 0 : 2;
+      EXPECT_LE(row.draft_tokens.size(), max_drafts) << step;
+      if (preempt_at.empty() && step == 1) {
+        EXPECT_EQ(row.draft_tokens.size(), 1U);
+      }
       forced.push_back(row.forced_token);
       if (row.forced_token >= 0) result.rows[i].tokens = {row.forced_token};
     }

@@ -120,13 +120,15 @@ Status Scheduler::CauseOf(const Status& error, const RequestState& state) const 
   return failure.ok() ? error : failure;
 }
 
-// A step gives one token more than its drafts, so as many are kept as can still be used. None are
-// where one of them might use up the budget of the reasoning.
+// A step gives one token more than its drafts, so as many are kept as can still be used, and as
+// none but the last of its tokens can use up the budget of the reasoning: what is forced has a step
+// of its own.
 void Scheduler::KeepDrafts(const RowResult& result, RequestState& state) {
   state.drafts.clear();
-  if (state.thinking.is_active()) return;
-  const std::int32_t num_left = std::min(state.request.max_tokens - state.num_generated(),
-                                         config_.max_model_len - state.num_tokens());
+  const std::int32_t num_left =
+      std::min({state.request.max_tokens - state.num_generated(),
+                config_.max_model_len - state.num_tokens(), state.thinking.num_free()});
+  if (num_left <= 1) return;
   const auto num_kept = std::min<std::ptrdiff_t>(
       num_left - 1, static_cast<std::ptrdiff_t>(result.draft_tokens.size()));
   state.drafts.assign(result.draft_tokens.begin(), result.draft_tokens.begin() + num_kept);

@@ -65,7 +65,8 @@ void WarnOfThinking(ApiCall& call, const Json& thinking) {
 }
 
 // budget_tokens is the thinking_token_budget of the other dialects. Clients send it without knowing
-// the model, so it is no fault where it cannot be obeyed.
+// the model, so it is no fault where it cannot be obeyed: without markers, or under a constraint
+// that holds for the reasoning too. After the constraints of `sampling` are set.
 Status SetBudget(ApiCall& call, Json& thinking, SamplingParams& sampling) {
   if (!thinking.is_object()) return {};
   ThinkingFields fields;
@@ -77,10 +78,12 @@ Status SetBudget(ApiCall& call, Json& thinking, SamplingParams& sampling) {
         StrCat("thinking.budget_tokens: must be at least 1, got ", *fields.budget_tokens));
   }
   const ReasoningFormat* const reasoning = call.state.reasoning;
-  if (reasoning != nullptr && !reasoning->begin_marker.empty() &&
-      !call.state.options.enable_in_reasoning) {
+  if (reasoning == nullptr) return {};
+  const bool is_constrained =
+      call.state.options.enable_in_reasoning && sampling.structured_outputs != nullptr;
+  if (!reasoning->begin_marker.empty() && !is_constrained) {
     sampling.thinking_token_budget = fields.budget_tokens;
-  } else if (reasoning != nullptr) {
+  } else {
     Warn(call, "fields without effect here: thinking.budget_tokens");
   }
   return {};
@@ -104,7 +107,6 @@ Status CheckMessages(ApiCall& call, Messages& messages) {
   QUIRE_RETURN_IF_ERROR(SetSampling(request, sampling));
   QUIRE_ASSIGN_OR_RETURN(AnthropicChat chat, ReadChat(call, request.chat));
   AddNames(chat, task.job.names);
-  QUIRE_RETURN_IF_ERROR(SetBudget(call, request.chat.thinking.value, sampling));
   CommonFields common;
   common.model = request.chat.model;
   common.stream = request.stream;
@@ -115,6 +117,7 @@ Status CheckMessages(ApiCall& call, Messages& messages) {
   task.job.is_stream = delivery.is_stream;
   const ToolFields tools{chat.prompt.tools, chat.tool_choice, chat.is_parallel};
   QUIRE_ASSIGN_OR_RETURN(task.job.tools, PlanTools(call, tools, sampling, task.job.names));
+  QUIRE_RETURN_IF_ERROR(SetBudget(call, request.chat.thinking.value, sampling));
   if (NeedsSpecialTokens(call.state, task.job.tools)) sampling.skip_special_tokens = false;
   if (!task.job.tools.shows_tools) chat.prompt.tools = Json();
   task.prompt = std::move(chat.prompt);

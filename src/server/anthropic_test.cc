@@ -196,13 +196,23 @@ TEST(Anthropic, WarnsOfABudgetThatItCannotKeep) {
   ApiOptions constrained = ApiRig::SmallOptions();
   constrained.reasoning_parser = "qwen3";
   constrained.enable_in_reasoning = true;
-  for (const ApiOptions& each : {options, constrained}) {
+  const std::string format = R"(,"output_config":{"format":{"type":"json_schema","schema":{}}})";
+  for (const auto& [each, body] :
+       {std::pair(options, thinking), {constrained, thinking + format}}) {
     ApiRig rig(Says("x"), each);
-    const HttpResponse response = rig.Post(kPath, Body(thinking));
+    const HttpResponse response = rig.Post(kPath, Body(body));
     EXPECT_EQ(response.status, 200) << response.body;
     ASSERT_EQ(response.headers.size(), 1U);
     EXPECT_NE(response.headers[0].value.find("thinking.budget_tokens"), std::string::npos);
   }
+}
+
+TEST(Anthropic, KeepsTheBudgetWhereNoConstraintHoldsForTheReasoning) {
+  ApiOptions options = ApiRig::SmallOptions();
+  options.reasoning_parser = "deepseek_r1";
+  options.enable_in_reasoning = true;
+  ApiRig rig(Says("0123456789abcdef"), options);
+  EXPECT_EQ(Thoughts(rig, R"({"type":"enabled","budget_tokens":3})"), "012|bcdef");
 }
 
 TEST(Anthropic, ShowsThePromptOfARequest) {

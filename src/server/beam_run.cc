@@ -129,7 +129,7 @@ Status CheckBeamSearch(const CommonFields& common, const SamplingParams& samplin
   if (sampling.repetition_detection) {
     return InvalidArgument("use_beam_search: excludes repetition_detection");
   }
-  if (sampling.thinking_token_budget.value_or(-1) != -1) {
+  if (sampling.bounds_thinking()) {
     return InvalidArgument("use_beam_search: excludes thinking_token_budget");
   }
   return {};

@@ -45,7 +45,7 @@ Status CheckLengths(const AsyncEngine& engine, const SamplingParams& sampling) {
 }
 
 Status CheckThinking(const ApiState& state, const SamplingParams& sampling) {
-  if (sampling.thinking_token_budget.value_or(-1) == -1) return {};
+  if (!sampling.bounds_thinking()) return {};
   if (state.reasoning == nullptr) {
     return InvalidArgument(
         "thinking_token_budget: needs a reasoning parser, and there is none for this model; see "

@@ -144,7 +144,10 @@ class Drafting : public Executor {
   Status Finish(const StepPlan& plan, const StepMasks& masks, StepResult& out) override {
     Status status = under_->Finish(plan, masks, out);
     for (std::size_t i = 0; i < out.rows.size(); ++i) {
-      num_accepted_ += static_cast<int>(std::max<std::size_t>(out.rows[i].tokens.size(), 1) - 1);
+      const auto num_accepted =
+          static_cast<int>(std::max<std::size_t>(out.rows[i].tokens.size(), 1) - 1);
+      num_accepted_ += num_accepted;
+      if (IsThinking(out.rows[i].id)) num_accepted_thinking_ += num_accepted;
       num_refused_ += out.rows[i].tokens.size() < plan.rows[i].draft_tokens.size() + 1 ? 1 : 0;
       EXPECT_TRUE(plan.rows[i].forced_token < 0 || plan.rows[i].draft_tokens.empty());
       Propose(out.rows[i]);
@@ -153,11 +156,22 @@ class Drafting : public Executor {
   }
 
   int num_accepted() const { return num_accepted_; }
+  int num_accepted_thinking() const { return num_accepted_thinking_; }
   int num_refused() const { return num_refused_; }
 
  private:
+  std::size_t NumberOf(RequestId id) const {
+    return static_cast<std::size_t>(id.value()) % alone_->size();
+  }
+
+  bool IsThinking(RequestId id) const {
+    const Answer& answer = (*alone_)[NumberOf(id)];
+    const std::size_t end = EndOf(answer);
+    return end < answer.tokens.size() && num_said_[NumberOf(id)] < end;
+  }
+
   void Propose(RowResult& row) {
-    const auto number = static_cast<std::size_t>(row.id.value()) % alone_->size();
+    const std::size_t number = NumberOf(row.id);
     const std::vector<TokenId>& tokens = (*alone_)[number].tokens;
     std::size_t& num_said = num_said_[number];
     num_said += row.tokens.size();
@@ -172,6 +186,7 @@ class Drafting : public Executor {
   const std::vector<Answer>* alone_;
   std::vector<std::size_t> num_said_;  // tokens of each answer so far
   int num_accepted_ = 0;               // drafts
+  int num_accepted_thinking_ = 0;      // of them, in reasoning that has a budget
   int num_refused_ = 0;                // steps of a request that did not take all of them
 };
 
@@ -191,6 +206,7 @@ TEST(ThinkingInvariance, HoldsWithDraftsRightAndWrong) {
     ASSERT_TRUE(llm.ok()) << llm.status().message();
     ExpectSame(alone, RunTogether(**llm, prompts, 0), StrCat("drafts, budget ", budget));
     EXPECT_GT(drafting.num_accepted(), 20);
+    EXPECT_GT(drafting.num_accepted_thinking(), 5);
     EXPECT_GT(drafting.num_refused(), 10);
   }
 }

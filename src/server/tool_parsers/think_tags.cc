@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "request/structured_output_params.h"
 #include "server/tool_parsers/json_value.h"
 #include "server/tool_parsers/marker.h"
 
 namespace quire {
 namespace {
-
-// White space beyond this before the begin marker is of the answer itself.
-constexpr std::size_t kMaxSpaceBytes = 256;
 
 std::string_view WithoutSpaceAtEnd(std::string_view text) {
   while (!text.empty() && IsJsonSpace(text.back())) text.remove_suffix(1);
@@ -48,7 +46,7 @@ void ThinkTagParser::Finish(std::vector<AnswerEvent>& out) {
 void ThinkTagParser::PutStart(char c) {
   held_ += c;
   const std::size_t start = held_.find_first_not_of(" \n\r\t");
-  if (start == std::string::npos && held_.size() < kMaxSpaceBytes) return;
+  if (start == std::string::npos && held_.size() < kMaxSpaceBytesBeforeReasoning) return;
   const MarkerMatch match = start == std::string::npos
                                 ? MarkerMatch::kNone
                                 : MatchMarker(style_.begin, std::string_view(held_).substr(start));
