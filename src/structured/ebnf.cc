@@ -273,23 +273,10 @@ class EbnfParser {
     ++pos_;
     if (pos_ >= text_.size()) return Bad("a backslash ends the grammar");
     const char c = text_[pos_++];
+    if (const auto control = ControlOf(static_cast<unsigned char>(c))) return *control;
     switch (c) {
-      case 'n':
-        return U'\n';
-      case 't':
-        return U'\t';
-      case 'r':
-        return U'\r';
-      case 'f':
-        return U'\f';
-      case 'v':
-        return U'\v';
-      case 'a':
-        return U'\a';
       case 'b':
         return U'\b';
-      case '0':
-        return U'\0';
       case 'x':
         return TakeHex(2);
       case 'u':

@@ -37,28 +37,6 @@ std::optional<CharSet> ClassOf(char32_t letter, bool is_wide) {
   }
 }
 
-// The same where it is a control character.
-std::optional<char32_t> ControlOf(char32_t letter) {
-  switch (letter) {
-    case 'n':
-      return U'\n';
-    case 't':
-      return U'\t';
-    case 'r':
-      return U'\r';
-    case 'f':
-      return U'\f';
-    case 'v':
-      return U'\v';
-    case 'a':
-      return U'\a';
-    case '0':
-      return U'\0';
-    default:
-      return std::nullopt;
-  }
-}
-
 class Parser {
  public:
   Parser(std::string_view text, const RegexOptions& options) : text_(text), options_(options) {}

@@ -84,4 +84,25 @@ CharSet CategoryChars(std::string_view name) {
   return CharsThat([set](char32_t code) { return unicode::IsIn(code, set); });
 }
 
+std::optional<char32_t> ControlOf(char32_t letter) {
+  switch (letter) {
+    case 'n':
+      return U'\n';
+    case 't':
+      return U'\t';
+    case 'r':
+      return U'\r';
+    case 'f':
+      return U'\f';
+    case 'v':
+      return U'\v';
+    case 'a':
+      return U'\a';
+    case '0':
+      return U'\0';
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace quire::structured

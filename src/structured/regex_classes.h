@@ -1,6 +1,7 @@
 // The classes of code points that regular expressions name.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "structured/char_set.h"
@@ -20,5 +21,8 @@ CharSet WithBothCases(const CharSet& chars);
 
 // Code points of a general category by its short name ("L", "Lu", "N"); empty for an unknown name.
 CharSet CategoryChars(std::string_view name);
+
+// The control character that a letter behind a backslash stands for, in patterns as in grammars.
+std::optional<char32_t> ControlOf(char32_t letter);
 
 }  // namespace quire::structured
