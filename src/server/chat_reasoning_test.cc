@@ -3,18 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "server/api_testing.h"
+#include "server/chat_testing.h"
 #include "server/openai_chat.h"
 
 namespace quire {
 namespace {
-
-constexpr const char* kPath = "/v1/chat/completions";
-
-std::string Body(std::string_view more = "",
-                 std::string_view messages = R"([{"role":"user","content":"hi"}])") {
-  return StrCat(R"({"messages":)", messages, more, "}");
-}
 
 TEST(ChatReasoning, TellsReasoningFromContent) {
   ApiOptions options = ApiRig::SmallOptions();

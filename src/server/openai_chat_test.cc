@@ -2,17 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "server/api_testing.h"
+#include "server/chat_testing.h"
 
 namespace quire {
 namespace {
-
-constexpr const char* kPath = "/v1/chat/completions";
-
-std::string Body(std::string_view more = "",
-                 std::string_view messages = R"([{"role":"user","content":"hi"}])") {
-  return StrCat(R"({"messages":)", messages, more, "}");
-}
 
 constexpr std::string_view kTools =
     R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
