@@ -66,23 +66,43 @@ struct Bf16Kernel {
 inline constexpr int kQuantValues = 32;  // values of a row that share one scale
 inline constexpr int kPanelRows = 64;    // most rows in a panel
 
+// Which scales a panel may have. Two powers of two cost a product additions alone, which some
+// processors do beside their multiplications; they are at most 1.2 times, and on average 1.06
+// times, as large as they need be.
+enum class ScaleRule {
+  kExact,      // scale = max / 127, code = round to nearest even(x * (127 / max))
+  kTwoPowers,  // scale = the least 2^e * (1 + k / 16) >= max / 127, k of 0 1 2 4 8 12 14 15;
+               // code = round to nearest even(x * (1 / scale))
+};
+
 // Up to kPanelRows quantized rows, block-major, so that one block of all rows is contiguous.
-// For each block of 32 values of a row, with max the largest magnitude in it:
-//   scale = max / 127, code = round to nearest even(x * (127 / max));
+// For each block of 32 values of a row, with max the largest magnitude in it, scale and codes are
+// as the rule says, but
 //   max < 1e-30: scale and codes are 0; NaN, infinity or max >= 2^109: scale is NaN and codes are
 //   0.
 // Sums are of codes: [b, 0] of the first 16, [b, 1] of the last 16, [b, 2] of all 32 of block b.
 // Weights whose codes are stored with an offset start from the negative ones.
+//
+// A scale of two powers is 2^a + 2^(a-j) or 2^a - 2^(a-j), j <= 5, and parts has [b, 0] the bits of
+// the float 1.5 * 2^23 * 2^a, [b, 1] what to add to them as an integer for 1.5 * 2^23 times the
+// second power with its sign. The bits of the first plus an integer of less than 2^22 are that of
+// the float which is more by that integer times 2^a; so a dot product that starts from them becomes
+// its product with the scale by additions, without rounding. A power of two is twice 2^a, with j =
+// 0. A scale of 0 has the bits for 2^a = 1, NaN its own, both with 0 to add. Panels of exact scales
+// have no parts.
 struct QuantPanel {
   std::int8_t* codes;           // [blocks, rows, 32]
   float* scales;                // [blocks, rows]
   std::int32_t* negative_sums;  // [blocks, 3, rows]: minus the sum
   float* scaled_sums;           // [blocks, 3, rows]: scale * float(sum)
+  std::int32_t* parts;          // [blocks, 2, rows]
 };
+inline constexpr int kStartBits = 0x4B400000;  // 1.5 * 2^23
+inline constexpr int kOneBits = 0x3F800000;    // 1
 inline constexpr float kQuantTiny = 1e-30F;
 inline constexpr int kQuantHugeBits = 0x76000000;  // 2^109
 inline constexpr float kQuantCodes = 127.0F;
-inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 12 + 12;  // of one row
+inline constexpr std::int64_t kPanelBytesPerBlock = kQuantValues + 4 + 12 + 12 + 8;  // of one row
 
 struct QuantizeArgs {
   const float* x;  // [rows, blocks * 32], row stride `x_stride`
@@ -113,7 +133,8 @@ struct MatmulQuantArgs {
 //   sum = fma(float(dot) * scale, s, sum), dot = the exact integer sum of code * activation code;
 //   sum = fma(m, scaled_sum, sum) where the type has minima, the scaled sum being the sub-block's.
 // Then + bias[o]; then, accumulating, old out + that. All variants give the same bits, and an
-// output depends on its row of x and its row of weights alone.
+// output depends on its row of x and its row of weights alone. The panel is one of the same table's
+// `quantize`.
 using MatmulQuantFn = void (*)(const MatmulQuantArgs&);
 
 // Lays `outputs` (at most tile_outputs) rows of checkpoint blocks out as one tile; absent rows

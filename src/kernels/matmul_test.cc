@@ -15,7 +15,8 @@ struct Panel {
         codes(static_cast<std::size_t>(num_rows * num_blocks * kQuantValues)),
         scales(static_cast<std::size_t>(num_rows * num_blocks)),
         negative_sums(3 * scales.size()),
-        scaled_sums(3 * scales.size()) {
+        scaled_sums(3 * scales.size()),
+        parts(2 * scales.size()) {
     table.quantize({.x = x.data(),
                     .x_stride = num_blocks * kQuantValues,
                     .rows = rows,
@@ -25,7 +26,7 @@ struct Panel {
                     .first_row = 0});
   }
   QuantPanel view() {
-    return {codes.data(), scales.data(), negative_sums.data(), scaled_sums.data()};
+    return {codes.data(), scales.data(), negative_sums.data(), scaled_sums.data(), parts.data()};
   }
 
   std::int64_t rows;
@@ -33,6 +34,7 @@ struct Panel {
   std::vector<float> scales;
   std::vector<std::int32_t> negative_sums;
   std::vector<float> scaled_sums;
+  std::vector<std::int32_t> parts;
 };
 
 std::vector<std::byte> Pack(const CpuTable& table, DType type, const std::vector<std::byte>& rows,
@@ -92,10 +94,30 @@ std::vector<float> Multiply(const CpuTable& table, DType type, const QuantCase& 
   return out;
 }
 
+// The table under test under each rule that it has, and portable under the same.
+struct TablePair {
+  CpuTable tested;
+  CpuTable portable;
+};
+const std::vector<TablePair>& TablePairs() {
+  static const auto& pairs = *[] {
+    auto* all = new std::vector<TablePair>;
+    for (const ScaleRule rule : {ScaleRule::kExact, ScaleRule::kTwoPowers}) {
+      if (rule == ScaleRule::kExact || HasScaleRule(IsaUnderTest(), rule)) {
+        all->push_back({MakeTable(IsaUnderTest(), rule), MakeTable(CpuIsa::kPortable, rule)});
+      }
+    }
+    return all;
+  }();
+  return pairs;
+}
+
 void ExpectSame(DType type, const QuantCase& c) {
-  EXPECT_TRUE(SameBits(Multiply(TableUnderTest(), type, c), Multiply(PortableTable(), type, c)))
-      << ToString(type) << ": " << c.rows << " rows, " << c.type_blocks << " blocks, " << c.outputs
-      << " outputs";
+  for (const TablePair& tables : TablePairs()) {
+    EXPECT_TRUE(SameBits(Multiply(tables.tested, type, c), Multiply(tables.portable, type, c)))
+        << ToString(type) << ": " << c.rows << " rows, " << c.type_blocks << " blocks, "
+        << c.outputs << " outputs";
+  }
 }
 
 TEST(MatmulQuant, HasTheBitsOfPortableForEveryBlockCount) {
@@ -150,10 +172,35 @@ TEST(MatmulQuant, KeepsNanAndInfinityInTheirOwnRow) {
   }
 }
 
+// One block of the type of 16 outputs, by rows whose codes are all 127 or -127 and whose scales are
+// all those that two powers of two can be.
+std::vector<float> MultiplyByLargest(const CpuTable& table, DType type,
+                                     const std::vector<std::byte>& weights, float sign) {
+  constexpr float kSixteenths[] = {16, 17, 18, 20, 24, 28, 30, 31};
+  const auto rows = static_cast<std::int64_t>(std::size(kSixteenths));
+  const std::int64_t values = LayoutOf(type).block_values;
+  std::vector<float> x;
+  for (const float sixteenths : kSixteenths) {
+    x.insert(x.end(), static_cast<std::size_t>(values), sign * 127 * sixteenths / 16);
+  }
+  Panel panel(table, x, rows, values / kQuantValues);
+  const auto tiles = Pack(table, type, weights, 16, 1);
+  std::vector<float> out(static_cast<std::size_t>(rows) * 16);
+  table.quant[static_cast<int>(type)].matmul({.x = panel.view(),
+                                              .rows = rows,
+                                              .blocks = values / kQuantValues,
+                                              .tiles = tiles.data(),
+                                              .outputs = 16,
+                                              .out = out.data(),
+                                              .out_stride = 16,
+                                              .bias = nullptr,
+                                              .accumulate = false});
+  return out;
+}
+
 // Largest codes of both sides, where partial sums in 16 bits would overflow first.
 TEST(MatmulQuant, DoesNotOverflowOnTheLargestCodes) {
   for (const DType type : QuantTypes()) {
-    const std::int64_t blocks = LayoutOf(type).block_values / kQuantValues;
     for (const std::byte fill : {std::byte{0xFF}, std::byte{0x80}, std::byte{0x7F}, std::byte{0}}) {
       auto weights = RandomBlocks(type, 16, 2);
       const int bytes = LayoutOf(type).block_bytes;
@@ -168,24 +215,11 @@ TEST(MatmulQuant, DoesNotOverflowOnTheLargestCodes) {
         for (int i = begin; i < end; ++i) weights[static_cast<std::size_t>(b * bytes + i)] = fill;
       }
       for (const float sign : {1.0F, -1.0F}) {
-        const std::vector<float> x(static_cast<std::size_t>(blocks * kQuantValues), sign);
-        std::vector<float> outs[2];
-        const CpuTable* tables[2] = {&TableUnderTest(), &PortableTable()};
-        for (int t = 0; t < 2; ++t) {
-          Panel panel(*tables[t], x, 1, blocks);
-          const auto tiles = Pack(*tables[t], type, weights, 16, 1);
-          outs[t].resize(16);
-          tables[t]->quant[static_cast<int>(type)].matmul({.x = panel.view(),
-                                                           .rows = 1,
-                                                           .blocks = blocks,
-                                                           .tiles = tiles.data(),
-                                                           .outputs = 16,
-                                                           .out = outs[t].data(),
-                                                           .out_stride = 16,
-                                                           .bias = nullptr,
-                                                           .accumulate = false});
+        for (const TablePair& tables : TablePairs()) {
+          EXPECT_TRUE(SameBits(MultiplyByLargest(tables.tested, type, weights, sign),
+                               MultiplyByLargest(tables.portable, type, weights, sign)))
+              << ToString(type);
         }
-        EXPECT_TRUE(SameBits(outs[0], outs[1])) << ToString(type);
       }
     }
   }
@@ -201,20 +235,46 @@ TEST(Quantize, HasTheBitsOfPortableAlsoOnWhatIsNotFinite) {
   for (std::size_t i = 640; i < 680; ++i) x[i] = 1e-41F;
   for (std::size_t i = 700; i < 800; ++i) x[i] = 1e4F * x[i];
   for (std::size_t i = 800; i < 900; ++i) x[i] = -2.5F;
-  Panel got(TableUnderTest(), x, kRows, kBlocks);
-  Panel want(PortableTable(), x, kRows, kBlocks);
-  EXPECT_EQ(got.codes, want.codes);
-  EXPECT_TRUE(SameBits(got.scales, want.scales));
-  EXPECT_EQ(got.negative_sums, want.negative_sums);
-  EXPECT_TRUE(SameBits(got.scaled_sums, want.scaled_sums));
+  for (std::size_t i = 900; i < x.size(); i += 3)
+    x[i] *= std::exp2(static_cast<float>(i % 250) - 125.0F);
+  for (const TablePair& tables : TablePairs()) {
+    Panel got(tables.tested, x, kRows, kBlocks);
+    Panel want(tables.portable, x, kRows, kBlocks);
+    EXPECT_EQ(got.codes, want.codes);
+    EXPECT_TRUE(SameBits(got.scales, want.scales));
+    EXPECT_EQ(got.negative_sums, want.negative_sums);
+    EXPECT_TRUE(SameBits(got.scaled_sums, want.scaled_sums));
+    EXPECT_EQ(got.parts, want.parts);
+  }
 }
 
 TEST(Quantize, KeepsEveryValueWithinHalfAStep) {
-  const auto x = RandomFloats(4 * kQuantValues, 6, 10.0F);
-  const Panel panel(TableUnderTest(), x, 1, 4);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const float scale = panel.scales[i / kQuantValues];
-    EXPECT_LE(std::fabs(panel.codes[i] * scale - x[i]), 0.5001F * scale);
+  constexpr std::int64_t kBlocks = 64;
+  auto x = RandomFloats(kBlocks * kQuantValues, 6, 10.0F);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] *= 1.0F + static_cast<float>(i / kQuantValues);
+  for (const TablePair& tables : TablePairs()) {
+    const Panel panel(tables.tested, x, 1, kBlocks);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float scale = panel.scales[i / kQuantValues];
+      EXPECT_LE(std::fabs(panel.codes[i] * scale - x[i]), 0.5001F * scale);
+    }
+  }
+}
+
+TEST(Quantize, RoundsScalesToTheNextOfTwoPowers) {
+  if (!HasScaleRule(IsaUnderTest(), ScaleRule::kTwoPowers)) GTEST_SKIP() << "has exact scales only";
+  const CpuTable table = MakeTable(IsaUnderTest(), ScaleRule::kTwoPowers);
+  const std::pair<float, float> cases[] = {
+      {1.0F, 1.0F},   {1.001F, 1.0625F}, {1.0625F, 1.0625F}, {1.07F, 1.125F}, {1.2F, 1.25F},
+      {1.25F, 1.25F}, {1.26F, 1.5F},     {1.4F, 1.5F},       {1.55F, 1.75F},  {1.75F, 1.75F},
+      {1.8F, 1.875F}, {1.9F, 1.9375F},   {1.99F, 2.0F}};
+  for (const auto& [wanted, rounded] : cases) {
+    for (const float power : {1.0F, 0x1p-90F, 0x1p90F}) {
+      std::vector<float> x(kQuantValues, 0.0F);
+      x[3] = -127.0F * wanted * power;
+      const Panel panel(table, x, 1, 1);
+      EXPECT_EQ(panel.scales[0], rounded * power) << wanted;
+    }
   }
 }
 

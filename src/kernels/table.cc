@@ -80,6 +80,8 @@ void FillNeonI8mm(CpuTable& table) {
 }
 #endif
 
+bool IsAvx512(CpuIsa isa) { return isa == CpuIsa::kAvx512 || isa == CpuIsa::kAvx512Bf16; }
+
 std::string RunnableNames() {
   std::vector<std::string_view> names;
   for (const IsaName& row : kIsaNames) {
@@ -133,15 +135,27 @@ Result<CpuIsa> ChooseIsa(std::optional<std::string_view> wish) {
   return CpuIsa::kPortable;
 }
 
-CpuTable MakeTable(CpuIsa isa) {
+ScaleRule ScaleRuleOf(CpuIsa isa) {
+  const bool adds_apart = IsAvx512(isa) && DetectCpuFeatures().adds_apart;
+  return adds_apart ? ScaleRule::kTwoPowers : ScaleRule::kExact;
+}
+
+bool HasScaleRule(CpuIsa isa, ScaleRule rule) {
+  return rule == ScaleRule::kExact || isa == CpuIsa::kPortable || IsAvx512(isa);
+}
+
+CpuTable MakeTable(CpuIsa isa) { return MakeTable(isa, ScaleRuleOf(isa)); }
+
+CpuTable MakeTable(CpuIsa isa, ScaleRule rule) {
   QUIRE_CHECK(IsRunnable(isa)) << ToString(isa);
+  QUIRE_CHECK(HasScaleRule(isa, rule)) << ToString(isa);
   CpuTable table{};
   table.isa = isa;
+  table.scale_rule = rule;
   FillPortable(table);
 #if defined(__x86_64__)
-  const bool is_avx512 = isa == CpuIsa::kAvx512 || isa == CpuIsa::kAvx512Bf16;
-  if (isa == CpuIsa::kAvx2 || is_avx512) FillAvx2(table);
-  if (is_avx512) FillAvx512(table);
+  if (isa == CpuIsa::kAvx2 || IsAvx512(isa)) FillAvx2(table);
+  if (IsAvx512(isa)) FillAvx512(table);
   if (isa == CpuIsa::kAvx512Bf16) FillAvx512Bf16(table);
 #elif defined(__aarch64__)
   if (isa != CpuIsa::kPortable) FillNeon(table);

@@ -34,6 +34,7 @@ struct CpuTable {
   SumExpFn sum_exp;
   MatmulFloatFn matmul_float[kNumFloatTypes];  // FloatType
   Bf16Kernel bf16;
+  ScaleRule scale_rule;  // of `quantize`
   QuantizeFn quantize;
   QuantKernel quant[kNumDTypes];        // DType
   DequantizeFn dequantize[kNumDTypes];  // DType; null: not supported
@@ -52,7 +53,14 @@ std::string_view ToString(CpuIsa isa);
 Result<CpuIsa> ChooseIsa(std::optional<std::string_view> wish = std::nullopt);
 bool IsRunnable(CpuIsa isa);
 
+// The rule by which this processor runs the ISA's products faster.
+ScaleRule ScaleRuleOf(CpuIsa isa);
+
+bool HasScaleRule(CpuIsa isa, ScaleRule rule);
+
 // The kernels of a runnable ISA; an operator without a variant of its own has the next lower one's.
+// Of a rule that the ISA has, by itself that of ScaleRuleOf.
+CpuTable MakeTable(CpuIsa isa, ScaleRule rule);
 CpuTable MakeTable(CpuIsa isa);
 
 }  // namespace quire::kernels

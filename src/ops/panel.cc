@@ -46,7 +46,8 @@ kernels::QuantPanel PanelIn(std::byte* memory, std::int64_t rows, std::int64_t d
   return {.codes = reinterpret_cast<std::int8_t*>(memory),
           .scales = scales,
           .negative_sums = reinterpret_cast<std::int32_t*>(scales + cells),
-          .scaled_sums = scales + 4 * cells};
+          .scaled_sums = scales + 4 * cells,
+          .parts = reinterpret_cast<std::int32_t*>(scales + 7 * cells)};
 }
 
 kernels::QuantPanel PanelFrom(const kernels::QuantPanel& panel, std::int64_t rows,
@@ -54,7 +55,8 @@ kernels::QuantPanel PanelFrom(const kernels::QuantPanel& panel, std::int64_t row
   return {.codes = panel.codes + block * rows * kQuantValues,
           .scales = panel.scales + block * rows,
           .negative_sums = panel.negative_sums + 3 * block * rows,
-          .scaled_sums = panel.scaled_sums + 3 * block * rows};
+          .scaled_sums = panel.scaled_sums + 3 * block * rows,
+          .parts = panel.parts + 2 * block * rows};
 }
 
 PanelInput PanelInput::Of(ConstTensorView x, const InputNorm& norm) {

@@ -94,6 +94,7 @@ CpuFeatures DetectCpuFeatures() {
                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
   features.avx512_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16");
+  features.adds_apart = __builtin_cpu_is("amd") != 0;  // since Zen; Intel's serve both
 #elif defined(__aarch64__)
   features.neon = true;  // part of the baseline
   features.neon_dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;

@@ -10,9 +10,10 @@ struct CpuFeatures {
   bool avx2 = false;    // with FMA and F16C
   bool avx512 = false;  // F, BW, DQ, VL and VNNI
   bool avx512_bf16 = false;
-  bool neon = false;       // Advanced SIMD
-  bool neon_dot = false;   // and dot products of bytes
-  bool neon_i8mm = false;  // and products of matrices of bytes
+  bool adds_apart = false;  // vector additions have units beside those of multiplications
+  bool neon = false;        // Advanced SIMD
+  bool neon_dot = false;    // and dot products of bytes
+  bool neon_i8mm = false;   // and products of matrices of bytes
 };
 CpuFeatures DetectCpuFeatures();
 

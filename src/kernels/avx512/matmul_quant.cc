@@ -42,15 +42,46 @@ constexpr std::int64_t kFarApart = 16384;
 // Outputs of a panel that its core's first cache does not hold from one tile to the next.
 constexpr std::int64_t kManyOutputs = 32768;
 
+// How a dot product becomes a float times the scale of row r. Both ways are exact, for the second
+// is taken where scales have five bits: they give the same bits.
+class ByMultiplying {
+ public:
+  ByMultiplying(const RowBlock& rows, int r) : scale_(_mm512_set1_ps(rows.scales[r])) {}
+  static __m512i Start(const RowBlock&, int) { return _mm512_setzero_si512(); }
+  __m512 operator()(__m512i dot) const { return _mm512_mul_ps(_mm512_cvtepi32_ps(dot), scale_); }
+
+ private:
+  __m512 scale_;
+};
+
+// Takes no slot from dpbusd where additions have units of their own.
+class ByAdding {
+ public:
+  ByAdding(const RowBlock& rows, int r)
+      : step_(_mm512_set1_epi32(rows.parts[rows.stride + r])),
+        both_(_mm512_add_ps(_mm512_castsi512_ps(Start(rows, r)),
+                            _mm512_castsi512_ps(_mm512_add_epi32(Start(rows, r), step_)))) {}
+  static __m512i Start(const RowBlock& rows, int r) { return _mm512_set1_epi32(rows.parts[r]); }
+  __m512 operator()(__m512i dot) const {
+    const __m512 second = _mm512_castsi512_ps(_mm512_add_epi32(dot, step_));
+    return _mm512_add_ps(_mm512_sub_ps(_mm512_castsi512_ps(dot), both_), second);
+  }
+
+ private:
+  __m512i step_;
+  __m512 both_;  // what stands beside the dot product in both parts
+};
+
 // The dot product's start: minus what the weights' offset adds to it.
-template <typename Codec, int kHalf>
+template <typename Codec, typename Scaling, int kHalf>
 QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
+  const __m512i start = Scaling::Start(rows, r);
   if constexpr (Codec::kOffsetBits < 0) {
-    return _mm512_setzero_si512();
+    return start;
   } else {
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
-    return _mm512_slli_epi32(_mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]),
-                             Codec::kOffsetBits);
+    const __m512i sum = _mm512_set1_epi32(rows.negative_sums[kWhich * rows.stride + r]);
+    return _mm512_add_epi32(start, _mm512_slli_epi32(sum, Codec::kOffsetBits));
   }
 }
 
@@ -59,14 +90,16 @@ using Sums = __m512[kRows][kTiles];
 
 // sums += the products of groups [kBegin, kEnd), which are a sub-block, for kTiles tiles. A
 // broadcast costs as much as a dpbusd, so one serves all tiles.
-template <typename Codec, int kTiles, int kRows, int kHalf, int kBegin, int kEnd>
+template <typename Codec, typename Scaling, int kTiles, int kRows, int kHalf>
 QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, Sums<kTiles, kRows>& sums) {
   const Quad* x = reinterpret_cast<const Quad*>(rows.codes);
+  constexpr int kBegin = kHalf * 4;
+  constexpr int kEnd = Codec::kHalves ? kBegin + 4 : 8;
   __m512i dots[kRows][kTiles];
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int t = 0; t < kTiles; ++t) dots[r][t] = Start<Codec, kHalf>(rows, r);
+    for (int t = 0; t < kTiles; ++t) dots[r][t] = Start<Codec, Scaling, kHalf>(rows, r);
   }
 #pragma GCC unroll 8
   for (int g = kBegin; g < kEnd; ++g) {
@@ -81,28 +114,23 @@ QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, Sums<kTil
   }
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
-    const __m512 scale = _mm512_set1_ps(rows.scales[r]);
+    const Scaling scaled_by_row(rows, r);
     constexpr int kWhich = Codec::kHalves ? kHalf : 2;
     const __m512 scaled = _mm512_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
 #pragma GCC unroll 2
     for (int t = 0; t < kTiles; ++t) {
-      const __m512 scaled_dot = _mm512_mul_ps(_mm512_cvtepi32_ps(dots[r][t]), scale);
-      __m512 sum = _mm512_fmadd_ps(scaled_dot, weights[t].scale[kHalf], sums[r][t]);
+      __m512 sum = _mm512_fmadd_ps(scaled_by_row(dots[r][t]), weights[t].scale[kHalf], sums[r][t]);
       if constexpr (Codec::kHasMin) sum = _mm512_fmadd_ps(weights[t].min[kHalf], scaled, sum);
       sums[r][t] = sum;
     }
   }
 }
 
-template <typename Codec, int kTiles, int kRows>
+template <typename Codec, typename Scaling, int kTiles, int kRows>
 QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
                            Sums<kTiles, kRows>& sums) {
-  if constexpr (Codec::kHalves) {
-    AddSub<Codec, kTiles, kRows, 0, 0, 4>(weights, rows, sums);
-    AddSub<Codec, kTiles, kRows, 1, 4, 8>(weights, rows, sums);
-  } else {
-    AddSub<Codec, kTiles, kRows, 0, 0, 8>(weights, rows, sums);
-  }
+  AddSub<Codec, Scaling, kTiles, kRows, 0>(weights, rows, sums);
+  if constexpr (Codec::kHalves) AddSub<Codec, Scaling, kTiles, kRows, 1>(weights, rows, sums);
 }
 
 bool GoesPastCaches(const MatmulQuantArgs& args) {
@@ -142,17 +170,17 @@ void MultiplyFew(const MatmulQuantArgs& args, std::int64_t tile) {
     reader.Load(b, weights);
     // One row of a simple type waits for memory alone, which serves one stream best undisturbed.
     if constexpr (kRows > 1 || Codec::kBlocksEach > 1) reader.Prefetch(b + kAheadOfFew);
-    AddBlock<Codec, 1, kRows>(&weights, RowsAt(args, b, 0), sums);
+    AddBlock<Codec, ByMultiplying, 1, kRows>(&weights, RowsAt(args, b, 0), sums);
   }
   StoreAll<1, kRows>(args, tile, 0, sums);
 }
 
 // sums of rows [row, row + kRows) += their products with one block of kTiles tiles.
-template <typename Codec, int kTiles, int kRows>
+template <typename Codec, typename Scaling, int kTiles, int kRows>
 QUIRE_INLINE void AddRows(const MatmulQuantArgs& args, const Weights* weights, std::int64_t block,
                           std::int64_t row, __m512 (*sums)[kTiles]) {
   auto& group = *reinterpret_cast<Sums<kTiles, kRows>*>(sums + row);
-  AddBlock<Codec, kTiles, kRows>(weights, RowsAt(args, block, row), group);
+  AddBlock<Codec, Scaling, kTiles, kRows>(weights, RowsAt(args, block, row), group);
 }
 
 template <int kTiles>
@@ -175,7 +203,7 @@ QUIRE_INLINE void PrefetchOut(const MatmulQuantArgs& args, std::int64_t tile, st
   }
 }
 
-template <typename Codec, int kTiles>
+template <typename Codec, typename Scaling, int kTiles>
 void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   __m512 sums[kPanelRows][kTiles];
   for (std::int64_t r = 0; r < args.rows; ++r) {
@@ -195,12 +223,12 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
     PrefetchTiles<Codec, kTile, kTiles>(args, tile, b + kAheadOfMany);
     std::int64_t r = 0;
     for (; r + kRowsAtOnce <= args.rows; r += kRowsAtOnce) {
-      AddRows<Codec, kTiles, kRowsAtOnce>(args, weights, b, r, sums);
+      AddRows<Codec, Scaling, kTiles, kRowsAtOnce>(args, weights, b, r, sums);
     }
     const std::int64_t left = args.rows - r;
-    if (left == 3) AddRows<Codec, kTiles, 3>(args, weights, b, r, sums);
-    if (left == 2) AddRows<Codec, kTiles, 2>(args, weights, b, r, sums);
-    if (left == 1) AddRows<Codec, kTiles, 1>(args, weights, b, r, sums);
+    if (left == 3) AddRows<Codec, Scaling, kTiles, 3>(args, weights, b, r, sums);
+    if (left == 2) AddRows<Codec, Scaling, kTiles, 2>(args, weights, b, r, sums);
+    if (left == 1) AddRows<Codec, Scaling, kTiles, 1>(args, weights, b, r, sums);
   }
   if (past_caches) return StorePastCaches<kTiles>(args, tile, sums);
   for (std::int64_t r = 0; r < args.rows; ++r) {
@@ -217,34 +245,43 @@ void MatmulFew(const MatmulQuantArgs& args, std::int64_t tiles) {
   for (std::int64_t tile = 0; tile < tiles; ++tile) MultiplyFew<Codec, kRows>(args, tile);
 }
 
-template <typename Codec>
+template <typename Codec, typename Scaling>
 void Matmul(const MatmulQuantArgs& args) {
   const std::int64_t tiles = (args.outputs + kTile - 1) / kTile;
   if (args.rows <= kFewRows) return MatmulFew<Codec, kFewRows>(args, tiles);
   std::int64_t tile = 0;
-  for (; tile + 2 <= tiles; tile += 2) MultiplyTiles<Codec, 2>(args, tile);
-  if (tile < tiles) MultiplyTiles<Codec, 1>(args, tile);
+  for (; tile + 2 <= tiles; tile += 2) MultiplyTiles<Codec, Scaling, 2>(args, tile);
+  if (tile < tiles) MultiplyTiles<Codec, Scaling, 1>(args, tile);
+}
+
+template <typename Scaling>
+void Fill(CpuTable& table) {
+  const auto set = [&table](DType type, MatmulQuantFn matmul) {
+    table.quant[static_cast<int>(type)].matmul = matmul;
+  };
+  set(DType::kQ4_0, Matmul<TileQ4Zero, Scaling>);
+  set(DType::kQ4_1, Matmul<TileQ4One, Scaling>);
+  set(DType::kQ5_0, Matmul<TileQ5Zero, Scaling>);
+  set(DType::kQ5_1, Matmul<TileQ5One, Scaling>);
+  set(DType::kQ8_0, Matmul<TileQ8Zero, Scaling>);
+  set(DType::kQ2_K, Matmul<TileQ2K, Scaling>);
+  set(DType::kQ3_K, Matmul<TileQ3K, Scaling>);
+  set(DType::kQ4_K, Matmul<TileQ4K, Scaling>);
+  set(DType::kQ5_K, Matmul<TileQ5K, Scaling>);
+  set(DType::kQ6_K, Matmul<TileQ6K, Scaling>);
+  set(DType::kIQ4_NL, Matmul<TileIq4Nl, Scaling>);
+  set(DType::kIQ4_XS, Matmul<TileIq4Xs, Scaling>);
+  set(DType::kMXFP4, Matmul<TileMxfp4, Scaling>);
 }
 
 }  // namespace
 
 void FillAvx512MatmulQuant(CpuTable& table) {
-  const auto set = [&table](DType type, MatmulQuantFn matmul) {
-    table.quant[static_cast<int>(type)].matmul = matmul;
-  };
-  set(DType::kQ4_0, Matmul<TileQ4Zero>);
-  set(DType::kQ4_1, Matmul<TileQ4One>);
-  set(DType::kQ5_0, Matmul<TileQ5Zero>);
-  set(DType::kQ5_1, Matmul<TileQ5One>);
-  set(DType::kQ8_0, Matmul<TileQ8Zero>);
-  set(DType::kQ2_K, Matmul<TileQ2K>);
-  set(DType::kQ3_K, Matmul<TileQ3K>);
-  set(DType::kQ4_K, Matmul<TileQ4K>);
-  set(DType::kQ5_K, Matmul<TileQ5K>);
-  set(DType::kQ6_K, Matmul<TileQ6K>);
-  set(DType::kIQ4_NL, Matmul<TileIq4Nl>);
-  set(DType::kIQ4_XS, Matmul<TileIq4Xs>);
-  set(DType::kMXFP4, Matmul<TileMxfp4>);
+  if (table.scale_rule == ScaleRule::kTwoPowers) {
+    Fill<ByAdding>(table);
+  } else {
+    Fill<ByMultiplying>(table);
+  }
 }
 
 }  // namespace quire::kernels

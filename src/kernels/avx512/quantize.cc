@@ -5,6 +5,7 @@
 // folded by transposing, and their divisions and stores are one each.
 #include <immintrin.h>
 
+#include "kernels/avx512/scale_parts.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
@@ -27,8 +28,23 @@ Sums SumCodes(__m256i codes) {
   return {{_mm256_extract_epi32(sixteens, 0) - kShift, _mm256_extract_epi32(sixteens, 4) - kShift}};
 }
 
-// Writes 32 codes and their sums; gives the scale.
-float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
+// The scale of a panel's rule for a block's largest magnitude, and its inverse.
+template <ScaleRule kRule>
+QUIRE_INLINE ScaleParts ScaleOf(__m512 max, __m512& inverse) {
+  const __m512 codes = _mm512_set1_ps(kQuantCodes);
+  if constexpr (kRule == ScaleRule::kTwoPowers) {
+    const ScaleParts parts = RoundScales(_mm512_div_ps(max, codes));
+    inverse = _mm512_div_ps(_mm512_set1_ps(1.0F), parts.scale);
+    return parts;
+  } else {
+    inverse = _mm512_div_ps(codes, max);
+    return {_mm512_div_ps(max, codes), _mm512_setzero_si512(), _mm512_setzero_si512()};
+  }
+}
+
+// Writes 32 codes and their sums; gives the scale, the same in all lanes.
+template <ScaleRule kRule>
+ScaleParts QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
   const __m512 a = _mm512_loadu_ps(x);
   const __m512 b = _mm512_loadu_ps(x + 16);
   const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
@@ -39,15 +55,16 @@ float QuantizeBlock(const float* x, std::int8_t* codes, Sums& sums) {
   if (bits >= kQuantHugeBits || max < kQuantTiny) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), _mm256_setzero_si256());
     sums = {};
-    return bits >= kQuantHugeBits ? __builtin_nanf("") : 0.0F;
+    return WithoutCodes(bits >= kQuantHugeBits);
   }
-  const __m512 inverse = _mm512_set1_ps(kQuantCodes / max);
+  __m512 inverse;
+  const ScaleParts parts = ScaleOf<kRule>(_mm512_set1_ps(max), inverse);
   const __m128i low = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(a, inverse)));
   const __m128i high = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(b, inverse)));
   const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), both);
   sums = SumCodes(both);
-  return max / kQuantCodes;
+  return parts;
 }
 
 // The panel's place of block `block` and row `row`.
@@ -57,23 +74,31 @@ struct Cell {
         codes(args.out.codes + (block * stride + row) * kQuantValues),
         scales(args.out.scales + block * stride + row),
         negative_sums(args.out.negative_sums + 3 * block * stride + row),
-        scaled_sums(args.out.scaled_sums + 3 * block * stride + row) {}
+        scaled_sums(args.out.scaled_sums + 3 * block * stride + row),
+        parts(args.out.parts + 2 * block * stride + row) {}
 
   std::int64_t stride;
   std::int8_t* codes;
   float* scales;
   std::int32_t* negative_sums;
   float* scaled_sums;
+  std::int32_t* parts;
 };
 
+template <ScaleRule kRule>
 void QuantizeOne(const float* x, const Cell& cell) {
   Sums sums;
-  const float scale = QuantizeBlock(x, cell.codes, sums);
+  const ScaleParts parts = QuantizeBlock<kRule>(x, cell.codes, sums);
+  const float scale = _mm512_cvtss_f32(parts.scale);
   const std::int32_t all[3] = {sums.half[0], sums.half[1], sums.half[0] + sums.half[1]};
   *cell.scales = scale;
   for (int k = 0; k < 3; ++k) {
     cell.negative_sums[k * cell.stride] = -all[k];
     cell.scaled_sums[k * cell.stride] = scale * static_cast<float>(all[k]);
+  }
+  if constexpr (kRule == ScaleRule::kTwoPowers) {
+    cell.parts[0] = _mm512_cvtsi512_si32(parts.start);
+    cell.parts[cell.stride] = _mm512_cvtsi512_si32(parts.step);
   }
 }
 
@@ -150,6 +175,7 @@ QUIRE_INLINE void WriteCodes(const float* x, std::int64_t stride, const float* i
   halves[1] = _mm512_permutex2var_epi32(eights[0], last, eights[1]);
 }
 
+template <ScaleRule kRule>
 void QuantizeTogether(const float* x, std::int64_t stride, const Cell& cell) {
   const __m512i bits = LargestOfRows(x, stride);
   const __m512 max = _mm512_castsi512_ps(bits);
@@ -157,12 +183,17 @@ void QuantizeTogether(const float* x, std::int64_t stride, const Cell& cell) {
   const __mmask16 has_codes =
       static_cast<__mmask16>(_mm512_cmp_ps_mask(max, _mm512_set1_ps(kQuantTiny), _CMP_GE_OQ) &
                              static_cast<__mmask16>(~is_bad));
-  const __m512 codes = _mm512_set1_ps(kQuantCodes);
+  __m512 inverse;
+  ScaleParts parts = ScaleOf<kRule>(max, inverse);
+  parts = Choose(has_codes, WithoutCodes(/*is_nan=*/false), parts);
+  parts = Choose(is_bad, parts, WithoutCodes(/*is_nan=*/true));
   alignas(64) float inverses[kRowsTogether];
-  _mm512_store_ps(inverses, _mm512_maskz_div_ps(has_codes, codes, max));
-  const __m512 scale = _mm512_mask_blend_ps(is_bad, _mm512_maskz_div_ps(has_codes, max, codes),
-                                            _mm512_set1_ps(__builtin_nanf("")));
-  _mm512_storeu_ps(cell.scales, scale);
+  _mm512_store_ps(inverses, _mm512_maskz_mov_ps(has_codes, inverse));
+  _mm512_storeu_ps(cell.scales, parts.scale);
+  if constexpr (kRule == ScaleRule::kTwoPowers) {
+    _mm512_storeu_si512(cell.parts, parts.start);
+    _mm512_storeu_si512(cell.parts + cell.stride, parts.step);
+  }
   __m512i sums[3];  // of the first half, the last, both
   WriteCodes(x, stride, inverses, cell.codes, sums);
   sums[2] = Sum(sums[0], sums[1]);
@@ -171,28 +202,33 @@ void QuantizeTogether(const float* x, std::int64_t stride, const Cell& cell) {
     _mm512_storeu_si512(cell.negative_sums + k * cell.stride,
                         _mm512_sub_epi32(_mm512_setzero_si512(), sums[k]));
     _mm512_storeu_ps(cell.scaled_sums + k * cell.stride,
-                     _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sums[k])));
+                     _mm512_mul_ps(parts.scale, _mm512_cvtepi32_ps(sums[k])));
   }
 }
 
+template <ScaleRule kRule>
 void Quantize(const QuantizeArgs& args) {
   std::int64_t r = 0;
   for (; r + kRowsTogether <= args.rows; r += kRowsTogether) {
     const float* x = args.x + r * args.x_stride;
     for (std::int64_t b = 0; b < args.blocks; ++b) {
-      QuantizeTogether(x + b * kQuantValues, args.x_stride, Cell(args, b, args.first_row + r));
+      QuantizeTogether<kRule>(x + b * kQuantValues, args.x_stride,
+                              Cell(args, b, args.first_row + r));
     }
   }
   for (; r < args.rows; ++r) {
     const float* x = args.x + r * args.x_stride;
     for (std::int64_t b = 0; b < args.blocks; ++b) {
-      QuantizeOne(x + b * kQuantValues, Cell(args, b, args.first_row + r));
+      QuantizeOne<kRule>(x + b * kQuantValues, Cell(args, b, args.first_row + r));
     }
   }
 }
 
 }  // namespace
 
-void FillAvx512Quantize(CpuTable& table) { table.quantize = Quantize; }
+void FillAvx512Quantize(CpuTable& table) {
+  table.quantize = table.scale_rule == ScaleRule::kTwoPowers ? Quantize<ScaleRule::kTwoPowers>
+                                                             : Quantize<ScaleRule::kExact>;
+}
 
 }  // namespace quire::kernels

@@ -12,6 +12,37 @@
 namespace quire::kernels {
 namespace {
 
+// The least scale of two powers that is at least `scale`, a normal number.
+float RoundedUp(float scale) {
+  int exponent = 0;
+  const float sixteenths = 32.0F * std::frexp(scale, &exponent);  // in [16, 32)
+  for (const float most : {16.0F, 17.0F, 18.0F, 20.0F, 24.0F, 28.0F, 30.0F, 31.0F}) {
+    if (sixteenths <= most) return std::ldexp(most, exponent - 5);
+  }
+  return std::ldexp(1.0F, exponent);
+}
+
+// The parts of a scale of two powers.
+struct Parts {
+  std::int32_t start;
+  std::int32_t step;
+};
+Parts PartsOf(float scale) {
+  if (scale == 0.0F) return {kStartBits, 0};
+  if (std::isnan(scale)) return {std::bit_cast<std::int32_t>(scale), 0};
+  float first = std::exp2(std::floor(std::log2(scale)));
+  if (scale == first) {
+    first /= 2;
+  } else if (scale > 1.5F * first) {
+    first *= 2;
+  }
+  constexpr float kStart = std::bit_cast<float>(kStartBits);
+  const auto start = std::bit_cast<std::uint32_t>(kStart * first);
+  const auto second = std::bit_cast<std::uint32_t>(kStart * (scale - first));
+  return {static_cast<std::int32_t>(start), static_cast<std::int32_t>(second - start)};
+}
+
+template <ScaleRule kRule>
 void QuantizeBlock(const float* x, std::int8_t* codes, float& scale) {
   int max_bits = 0;  // magnitudes sort as their bits do, infinity and NaN above all
   for (int i = 0; i < kQuantValues; ++i) {
@@ -24,13 +55,18 @@ void QuantizeBlock(const float* x, std::int8_t* codes, float& scale) {
     return;
   }
   const float max = std::bit_cast<float>(max_bits);
-  const float inverse = kQuantCodes / max;
   scale = max / kQuantCodes;
+  float inverse = kQuantCodes / max;
+  if constexpr (kRule == ScaleRule::kTwoPowers) {
+    scale = RoundedUp(scale);
+    inverse = 1.0F / scale;
+  }
   for (int i = 0; i < kQuantValues; ++i) {
     codes[i] = static_cast<std::int8_t>(std::nearbyint(x[i] * inverse));
   }
 }
 
+template <ScaleRule kRule>
 void Quantize(const QuantizeArgs& args) {
   const std::int64_t stride = args.panel_rows;
   for (std::int64_t b = 0; b < args.blocks; ++b) {
@@ -38,7 +74,12 @@ void Quantize(const QuantizeArgs& args) {
       const std::int64_t row = args.first_row + r;
       std::int8_t* codes = args.out.codes + (b * stride + row) * kQuantValues;
       float& scale = args.out.scales[b * stride + row];
-      QuantizeBlock(args.x + r * args.x_stride + b * kQuantValues, codes, scale);
+      QuantizeBlock<kRule>(args.x + r * args.x_stride + b * kQuantValues, codes, scale);
+      if constexpr (kRule == ScaleRule::kTwoPowers) {
+        const Parts parts = PartsOf(scale);
+        args.out.parts[2 * b * stride + row] = parts.start;
+        args.out.parts[(2 * b + 1) * stride + row] = parts.step;
+      }
       std::int32_t sums[3] = {};
       for (int i = 0; i < kQuantValues; ++i) sums[i / 16] += codes[i];
       sums[2] = sums[0] + sums[1];
@@ -106,7 +147,8 @@ constexpr QuantKernel KernelOf() {
 }  // namespace
 
 void FillPortableMatmulQuant(CpuTable& table) {
-  table.quantize = Quantize;
+  table.quantize = table.scale_rule == ScaleRule::kTwoPowers ? Quantize<ScaleRule::kTwoPowers>
+                                                             : Quantize<ScaleRule::kExact>;
   const auto set = [&table](DType type, const QuantKernel& kernel) {
     table.quant[static_cast<int>(type)] = kernel;
   };

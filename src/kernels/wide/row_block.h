@@ -15,6 +15,7 @@ struct RowBlock {
   const float* scales;
   const std::int32_t* negative_sums;  // [3], `stride` apart
   const float* scaled_sums;           // likewise
+  const std::int32_t* parts;          // [2], likewise
   std::int64_t stride;
 
   QUIRE_INLINE void Skip(int rows) {
@@ -22,6 +23,7 @@ struct RowBlock {
     scales += rows;
     negative_sums += rows;
     scaled_sums += rows;
+    parts += rows;
   }
 };
 
@@ -29,7 +31,9 @@ QUIRE_INLINE RowBlock RowsAt(const MatmulQuantArgs& args, std::int64_t block, st
   return {args.x.codes + (block * args.rows + row) * kQuantValues,
           args.x.scales + block * args.rows + row,
           args.x.negative_sums + 3 * block * args.rows + row,
-          args.x.scaled_sums + 3 * block * args.rows + row, args.rows};
+          args.x.scaled_sums + 3 * block * args.rows + row,
+          args.x.parts + 2 * block * args.rows + row,
+          args.rows};
 }
 
 }  // namespace
