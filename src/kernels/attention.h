@@ -99,11 +99,12 @@ struct AttendArgs {
 using AttendFn = void (*)(const AttendArgs&);
 
 // The same over kBF16 pages, with q and p rounded to bf16 (nearest even), head_dim even and neither
-// dimension above kMaxPairedDim. l sums the rounded p. score_j sums pairs of dimensions (2i, 2i +
+// dimension above kMaxPairedDim. p_j may be off by 2^-13 of itself before it is rounded; l sums the
+// rounded p. score_j sums pairs of dimensions (2i, 2i +
 // 1) in order, o[d] pairs of positions (2i, 2i + 1) of the chunk in order, what is not visible
 // counting as 0, each pair as the ISA's instruction for bf16 pairs does: denormals are 0. The bits
 // depend on the vector and what it sees alone. Beside the same sums of rounded queries in f32, an
-// element of out / sum is off by at most 2^-8 of the largest |v| that is seen.
+// element of out / sum is off by at most 2^-8 + 2^-12 of the largest |v| that is seen.
 inline constexpr int kMaxPairedDim = 256;
 
 struct AttentionState {
