@@ -18,6 +18,9 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kUnitsPerThread = 4;
 // With more query vectors than this a chunk takes longer to compute than to fetch.
 constexpr std::int64_t kFewQueries = 8;
+// Bytes of a tile's context, all heads, up to which it is asked for one tile ahead: two of them fit
+// the second cache.
+constexpr std::int64_t kSmallContext = std::int64_t{256} << 10;
 // Most chunks, over all units, whose partial results are held at once.
 constexpr std::int64_t kMaxPartials = 256;
 
@@ -101,15 +104,16 @@ class Step {
   std::int64_t FirstHead(std::int64_t unit) const;
   std::int64_t NumHeads(std::int64_t unit) const;
   std::int64_t FirstChunk(const Tile& tile) const;
-  std::int64_t EndChunk(const Tile& tile) const {
-    return CeilDiv(tile.first_end + tile.rows - 1, kAttentionChunk);
-  }
+  std::int64_t EndChunk(const Tile& tile) const { return CeilDiv(EndOf(tile), kAttentionChunk); }
   std::int64_t PartialBytes() const { return kMaxQueries * (2 + value_dim_) * 4; }
   Partials PartialAt(std::byte* memory) const;
   void Attend(std::int64_t unit, std::int64_t chunk, const Partials& state,
               std::int64_t out_stride) const;
   kernels::NextPositions PositionsOf(std::int64_t unit, std::int64_t chunk) const;
   kernels::NextPositions After(std::int64_t unit, std::int64_t chunk) const;
+  kernels::NextPositions PartOfNextTile(std::int64_t unit, std::int64_t chunk) const;
+  bool IsSmall(const Tile& tile) const;
+  std::int64_t EndOf(const Tile& tile) const { return tile.first_end + tile.rows - 1; }
 
   OpContext& ctx_;
   ConstTensorView q_;
@@ -206,15 +210,49 @@ Step::Partials Step::PartialAt(std::byte* memory) const {
 
 kernels::NextPositions Step::PositionsOf(std::int64_t unit, std::int64_t chunk) const {
   const Tile& tile = TileOf(unit);
-  const std::int64_t end = tile.first_end + tile.rows - 1;
   return {.kv = HeadOf(pages_, unit % units_per_tile_ / slices_per_kv_),
           .block_table = batch_.block_table.data() + std::int64_t{tile.request} * batch_.max_blocks,
           .begin = chunk * kAttentionChunk,
-          .end = std::min(end, (chunk + 1) * kAttentionChunk)};
+          .end = std::min(EndOf(tile), (chunk + 1) * kAttentionChunk)};
+}
+
+bool Step::IsSmall(const Tile& tile) const {
+  const std::int64_t blocks = CeilDiv(EndOf(tile), pages_.k.dim(2));
+  const std::int64_t heads = pages_.k.dim(1);
+  const std::int64_t head_bytes =
+      HeadBytes(pages_.k.dtype(), pages_.k.shape()) + HeadBytes(pages_.v.dtype(), pages_.v.shape());
+  return blocks * heads * head_bytes <= kSmallContext;
+}
+
+// As much of the next tile's context as this chunk is of its own tile's work. All heads of a block
+// go together, as they lie in memory: one head's part alone is over before it streams.
+kernels::NextPositions Step::PartOfNextTile(std::int64_t unit, std::int64_t chunk) const {
+  const Tile& tile = TileOf(unit);
+  const Tile& next = TileOf(unit + units_per_tile_);
+  const std::int64_t first = FirstChunk(tile) * kAttentionChunk;
+  const std::int64_t length = EndOf(tile) - first;
+  const std::int64_t done = unit % units_per_tile_ * length + chunk * kAttentionChunk - first;
+  const std::int64_t done_after =
+      std::min(done + kAttentionChunk, done + EndOf(tile) - chunk * kAttentionChunk);
+  const std::int64_t block_size = pages_.k.dim(2);
+  const std::int64_t first_block = FirstChunk(next) * kAttentionChunk / block_size;
+  const std::int64_t blocks = CeilDiv(EndOf(next), block_size) - first_block;
+  const auto block_at = [&](std::int64_t part) {
+    return first_block + blocks * part / (units_per_tile_ * length);
+  };
+  kernels::KvHead all_heads = HeadOf(pages_, 0);
+  all_heads.head_dim *= pages_.k.dim(1);
+  all_heads.value_dim *= pages_.k.dim(1);
+  return {.kv = all_heads,
+          .block_table = batch_.block_table.data() + std::int64_t{next.request} * batch_.max_blocks,
+          .begin = block_at(done) * block_size,
+          .end = block_at(done_after) * block_size};
 }
 
 // What comes after a chunk where units go through their chunks in order.
 kernels::NextPositions Step::After(std::int64_t unit, std::int64_t chunk) const {
+  const std::int64_t next_tile = unit / units_per_tile_ + 1;
+  if (next_tile < num_tiles_ && IsSmall(tiles_[next_tile])) return PartOfNextTile(unit, chunk);
   if (chunk + 1 < EndChunk(TileOf(unit))) return PositionsOf(unit, chunk + 1);
   if (unit + 1 < num_units_) return PositionsOf(unit + 1, FirstChunk(TileOf(unit + 1)));
   return {};
