@@ -125,6 +125,7 @@ struct CacheOptions {
   std::optional<std::int64_t> num_gpu_blocks_override;  // KV blocks; unset: as many as fit
   std::optional<std::int64_t> kv_cache_memory_bytes;    // unset: by gpu_memory_utilization
   double gpu_memory_utilization = 0.9;                  // of the memory free after loading, (0, 1]
+  bool prefault_kv_cache = false;                       // take its memory from the system at start
   KvCacheDtype kv_cache_dtype = KvCacheDtype::kAuto;
   bool enable_prefix_caching = true;
   PrefixHashAlgo prefix_caching_hash_algo = PrefixHashAlgo::kSha256;

@@ -57,6 +57,9 @@ void VisitFields(Options& o, Visitor&& visit) {
   visit("gpu-memory-utilization", o.gpu_memory_utilization,
         "Share of the memory free after loading that the KV cache may take, (0, 1]; main memory "
         "where the model runs on the CPU");
+  visit("prefault-kv-cache", o.prefault_kv_cache,
+        "Take all of the KV cache's memory from the system at start, instead of block by block "
+        "when a request first needs it");
   visit("kv-cache-dtype", o.kv_cache_dtype, "Type of keys and values in the cache");
   visit("enable-prefix-caching", o.enable_prefix_caching,
         "Reuse the KV cache of prompts that begin alike");

@@ -42,6 +42,7 @@ struct KvCachePlan {
   std::int32_t max_model_len = 0;
   std::int32_t max_rows = 0;  // most rows of a step
   std::int32_t max_requests = 0;
+  bool prefault = false;  // take the memory of all blocks at once
 };
 
 using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;

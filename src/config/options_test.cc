@@ -268,6 +268,7 @@ TEST(EngineOptions, HaveTheNamesOfVllmsFlags) {
                                      "mlock",
                                      "packed-cache",
                                      "packed-cache-bytes",
+                                     "prefault-kv-cache",
                                      "threads",
                                      "pin",
                                      "grammar-compile-timeout",

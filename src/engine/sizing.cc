@@ -47,6 +47,7 @@ class Sizer {
     plan.block_size = config_.cache.block_size;
     plan.max_rows = config_.scheduler.max_num_batched_tokens;
     plan.max_requests = config_.scheduler.max_num_seqs;
+    plan.prefault = config_.cache.prefault_kv_cache;
     if (!config_.scheduler.enable_chunked_prefill && plan.max_rows < plan.max_model_len) {
       return InvalidArgument(StrCat("max-num-batched-tokens: ", plan.max_rows,
                                     " is less than max-model-len ", plan.max_model_len,

@@ -28,6 +28,7 @@ Status ModelRunner::InitKvCache(const KvCachePlan& plan) {
   QUIRE_RETURN_IF_ERROR(state.model->Reserve(plan.max_rows, plan.max_model_len));
   QUIRE_ASSIGN_OR_RETURN(state.pages, PagedKvCache::Allocate(state.facts.kv_spec, plan.num_blocks,
                                                              plan.block_size, state.kv_dtype));
+  if (plan.prefault) state.pages.Prefault(*state.pool);
   QUIRE_ASSIGN_OR_RETURN(
       state.batch,
       Batch::Create({.num_groups = static_cast<std::int32_t>(state.facts.kv_spec.groups.size()),

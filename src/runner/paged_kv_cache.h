@@ -10,6 +10,7 @@
 #include "config/engine_config.h"
 #include "config/kv_cache_spec.h"
 #include "ops/attention.h"
+#include "platform/thread_pool.h"
 #include "tensor/tensor.h"
 
 namespace quire {
@@ -31,6 +32,10 @@ class PagedKvCache {
   static Result<PagedKvCache> Allocate(const KvCacheSpec& spec, std::int64_t num_blocks,
                                        std::int32_t block_size, DType dtype);
   PagedKvCache() = default;
+
+  // Has the system hand out the memory of all blocks now, by all threads of the pool; until the
+  // first block is written.
+  void Prefault(ThreadPool& pool);
 
   // One entry a model layer; layers without attention have empty views.
   std::span<const ops::KvPages> layers() const { return layers_; }
