@@ -88,7 +88,7 @@ QUIRE_INLINE __m512i Start(const RowBlock& rows, int r) {
 template <int kTiles, int kRows>
 using Sums = __m512[kRows][kTiles];
 
-// sums += the products of groups [kBegin, kEnd), which are a sub-block, for kTiles tiles. A
+// sums += the products of a sub-block, half kHalf of the block or all of it, for kTiles tiles. A
 // broadcast costs as much as a dpbusd, so one serves all tiles.
 template <typename Codec, typename Scaling, int kTiles, int kRows, int kHalf>
 QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, Sums<kTiles, kRows>& sums) {
