@@ -53,8 +53,9 @@ class Quire:
         # vLLM, too, takes its cache's memory before the clock starts.
         return self.bench("throughput", self.model, "--num-prompts", OFFLINE_PROMPTS,
                           "--input-len", OFFLINE_IN, "--output-len", OFFLINE_OUT,
-                          "--max-num-seqs", OFFLINE_PROMPTS, "--kv-cache-memory-bytes",
-                          f"{OFFLINE_CACHE_GIB}G", "--prefault-kv-cache")["output_tokens_per_second"]
+                          "--max-num-seqs", OFFLINE_PROMPTS, "--prefault-kv-cache",
+                          "--kv-cache-memory-bytes", f"{OFFLINE_CACHE_GIB}G",
+                          )["output_tokens_per_second"]
 
     def machine(self):
         return self.bench("machine")

@@ -135,16 +135,14 @@ Result<CpuIsa> ChooseIsa(std::optional<std::string_view> wish) {
   return CpuIsa::kPortable;
 }
 
-ScaleRule ScaleRuleOf(CpuIsa isa) {
-  const bool adds_apart = IsAvx512(isa) && DetectCpuFeatures().adds_apart;
-  return adds_apart ? ScaleRule::kTwoPowers : ScaleRule::kExact;
-}
-
 bool HasScaleRule(CpuIsa isa, ScaleRule rule) {
   return rule == ScaleRule::kExact || isa == CpuIsa::kPortable || IsAvx512(isa);
 }
 
-CpuTable MakeTable(CpuIsa isa) { return MakeTable(isa, ScaleRuleOf(isa)); }
+CpuTable MakeTable(CpuIsa isa) {
+  const bool adds_apart = IsAvx512(isa) && DetectCpuFeatures().adds_apart;
+  return MakeTable(isa, adds_apart ? ScaleRule::kTwoPowers : ScaleRule::kExact);
+}
 
 CpuTable MakeTable(CpuIsa isa, ScaleRule rule) {
   QUIRE_CHECK(IsRunnable(isa)) << ToString(isa);

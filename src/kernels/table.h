@@ -53,13 +53,9 @@ std::string_view ToString(CpuIsa isa);
 Result<CpuIsa> ChooseIsa(std::optional<std::string_view> wish = std::nullopt);
 bool IsRunnable(CpuIsa isa);
 
-// The rule by which this processor runs the ISA's products faster.
-ScaleRule ScaleRuleOf(CpuIsa isa);
-
-bool HasScaleRule(CpuIsa isa, ScaleRule rule);
-
 // The kernels of a runnable ISA; an operator without a variant of its own has the next lower one's.
-// Of a rule that the ISA has, by itself that of ScaleRuleOf.
+// Without a rule, of that by which this processor runs the ISA's products faster.
+bool HasScaleRule(CpuIsa isa, ScaleRule rule);
 CpuTable MakeTable(CpuIsa isa, ScaleRule rule);
 CpuTable MakeTable(CpuIsa isa);
 

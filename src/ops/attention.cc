@@ -46,6 +46,12 @@ std::int64_t HeadBytes(DType dtype, const Shape& shape) {
   return shape[2] * (shape[3] * LayoutOf(dtype).block_bytes + scale_bytes);
 }
 
+// Bytes of all heads' part of one page, keys and values.
+std::int64_t BlockBytes(const KvPages& pages) {
+  return pages.k.dim(1) * (HeadBytes(pages.k.dtype(), pages.k.shape()) +
+                           HeadBytes(pages.v.dtype(), pages.v.shape()));
+}
+
 kernels::KvHead HeadOf(const KvPages& pages, std::int64_t head) {
   const TensorView& k = pages.k;
   const TensorView& v = pages.v;
@@ -112,7 +118,9 @@ class Step {
   kernels::NextPositions PositionsOf(std::int64_t unit, std::int64_t chunk) const;
   kernels::NextPositions After(std::int64_t unit, std::int64_t chunk) const;
   kernels::NextPositions PartOfNextTile(std::int64_t unit, std::int64_t chunk) const;
-  bool IsSmall(const Tile& tile) const;
+  const std::int32_t* BlocksOf(const Tile& tile) const {
+    return batch_.block_table.data() + std::int64_t{tile.request} * batch_.max_blocks;
+  }
   std::int64_t EndOf(const Tile& tile) const { return tile.first_end + tile.rows - 1; }
 
   OpContext& ctx_;
@@ -129,6 +137,7 @@ class Step {
   std::int64_t rows_per_tile_;
   std::int64_t units_per_tile_;
   std::int64_t value_dim_;
+  std::int64_t small_end_;  // positions of the longest small context
   std::int64_t num_tiles_ = 0;
   std::int64_t num_units_ = 0;
   Tile* tiles_ = nullptr;
@@ -153,7 +162,8 @@ Step::Step(OpContext& ctx, ConstTensorView q, const KvPages& pages, const Attent
       heads_per_slice_(CeilDiv(heads_per_kv_, slices_per_kv_)),
       rows_per_tile_(kMaxQueries / heads_per_slice_),
       units_per_tile_(pages.k.dim(1) * slices_per_kv_),
-      value_dim_(pages.v.dim(3)) {
+      value_dim_(pages.v.dim(3)),
+      small_end_(kSmallContext / BlockBytes(pages) * pages.k.dim(2)) {
   for (std::size_t i = 0; i < batch.context_lens.size(); ++i) num_tiles_ += TilesOf(i);
   num_units_ = num_tiles_ * units_per_tile_;
   const std::int64_t state_bytes = q.dim(0) * num_heads_ * 8;
@@ -211,17 +221,9 @@ Step::Partials Step::PartialAt(std::byte* memory) const {
 kernels::NextPositions Step::PositionsOf(std::int64_t unit, std::int64_t chunk) const {
   const Tile& tile = TileOf(unit);
   return {.kv = HeadOf(pages_, unit % units_per_tile_ / slices_per_kv_),
-          .block_table = batch_.block_table.data() + std::int64_t{tile.request} * batch_.max_blocks,
+          .block_table = BlocksOf(tile),
           .begin = chunk * kAttentionChunk,
           .end = std::min(EndOf(tile), (chunk + 1) * kAttentionChunk)};
-}
-
-bool Step::IsSmall(const Tile& tile) const {
-  const std::int64_t blocks = CeilDiv(EndOf(tile), pages_.k.dim(2));
-  const std::int64_t heads = pages_.k.dim(1);
-  const std::int64_t head_bytes =
-      HeadBytes(pages_.k.dtype(), pages_.k.shape()) + HeadBytes(pages_.v.dtype(), pages_.v.shape());
-  return blocks * heads * head_bytes <= kSmallContext;
 }
 
 // As much of the next tile's context as this chunk is of its own tile's work. All heads of a block
@@ -231,9 +233,8 @@ kernels::NextPositions Step::PartOfNextTile(std::int64_t unit, std::int64_t chun
   const Tile& next = TileOf(unit + units_per_tile_);
   const std::int64_t first = FirstChunk(tile) * kAttentionChunk;
   const std::int64_t length = EndOf(tile) - first;
-  const std::int64_t done = unit % units_per_tile_ * length + chunk * kAttentionChunk - first;
-  const std::int64_t done_after =
-      std::min(done + kAttentionChunk, done + EndOf(tile) - chunk * kAttentionChunk);
+  const std::int64_t before = unit % units_per_tile_ * length - first;  // by other heads
+  const std::int64_t end = std::min(EndOf(tile), (chunk + 1) * kAttentionChunk);
   const std::int64_t block_size = pages_.k.dim(2);
   const std::int64_t first_block = FirstChunk(next) * kAttentionChunk / block_size;
   const std::int64_t blocks = CeilDiv(EndOf(next), block_size) - first_block;
@@ -244,15 +245,17 @@ kernels::NextPositions Step::PartOfNextTile(std::int64_t unit, std::int64_t chun
   all_heads.head_dim *= pages_.k.dim(1);
   all_heads.value_dim *= pages_.k.dim(1);
   return {.kv = all_heads,
-          .block_table = batch_.block_table.data() + std::int64_t{next.request} * batch_.max_blocks,
-          .begin = block_at(done) * block_size,
-          .end = block_at(done_after) * block_size};
+          .block_table = BlocksOf(next),
+          .begin = block_at(before + chunk * kAttentionChunk) * block_size,
+          .end = block_at(before + end) * block_size};
 }
 
 // What comes after a chunk where units go through their chunks in order.
 kernels::NextPositions Step::After(std::int64_t unit, std::int64_t chunk) const {
   const std::int64_t next_tile = unit / units_per_tile_ + 1;
-  if (next_tile < num_tiles_ && IsSmall(tiles_[next_tile])) return PartOfNextTile(unit, chunk);
+  if (next_tile < num_tiles_ && EndOf(tiles_[next_tile]) <= small_end_) {
+    return PartOfNextTile(unit, chunk);
+  }
   if (chunk + 1 < EndChunk(TileOf(unit))) return PositionsOf(unit, chunk + 1);
   if (unit + 1 < num_units_) return PositionsOf(unit + 1, FirstChunk(TileOf(unit + 1)));
   return {};

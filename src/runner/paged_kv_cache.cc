@@ -80,16 +80,15 @@ Result<PagedKvCache> PagedKvCache::Allocate(const KvCacheSpec& spec, std::int64_
 }
 
 void PagedKvCache::Prefault(ThreadPool& pool) {
-  constexpr std::size_t kSystemPage = 4096;
-  constexpr std::size_t kPiece = std::size_t{2} << 20;  // one huge page
-  const std::size_t size = memory_.size();
-  pool.ForEach(
-      static_cast<std::int64_t>((size + kPiece - 1) / kPiece), [&](std::int64_t piece, int) {
-        const std::size_t begin = static_cast<std::size_t>(piece) * kPiece;
-        for (std::size_t at = begin; at < std::min(begin + kPiece, size); at += kSystemPage) {
-          memory_.data()[at] = std::byte{0};
-        }
-      });
+  constexpr std::int64_t kSystemPage = 4096;
+  constexpr std::int64_t kPiece = std::int64_t{2} << 20;  // one huge page
+  const auto size = static_cast<std::int64_t>(memory_.size());
+  pool.ForEach(ops::CeilDiv(size, kPiece), [&](std::int64_t piece, int) {
+    const std::int64_t end = std::min((piece + 1) * kPiece, size);
+    for (std::int64_t at = piece * kPiece; at < end; at += kSystemPage) {
+      memory_.data()[at] = std::byte{0};
+    }
+  });
 }
 
 }  // namespace quire
