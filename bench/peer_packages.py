@@ -55,8 +55,9 @@ def build_llama(targets, isa=None):
     print(f"building {', '.join(targets)} of {LLAMA}", file=sys.stderr)
     folder.mkdir(parents=True, exist_ok=True)
     if not list(folder.glob("*/vendor/llama.cpp")):
-        run([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:",
-             "--no-build-isolation", "--dest", folder, LLAMA])
+        # pip asks the package's own build tools for its metadata: those may be binary.
+        run([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary",
+             LLAMA.split("==", maxsplit=1)[0], "--dest", folder, LLAMA])
         with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
             archive.extractall(folder, filter="data")
     features = ["-DGGML_NATIVE=ON"] if isa is None else [

@@ -3,17 +3,16 @@
 // A block of weights is decoded once and then meets every row of the panel: four values of a row,
 // broadcast, times four values of each output give two 16-bit sums per output. Those of several
 // groups are added in 16 bits as long as the codes' range proves that none overflows, then widened
-// to 32. Lanes never mix, so nothing is folded at the end. Half a block of two tiles is what the
-// registers hold, so the rows pass by twice and each broadcast serves both tiles. A block that
-// meets many rows keeps the processor from looking ahead, so blocks are asked for ahead of time.
-#include <algorithm>
-
+// to 32. Lanes never mix, so nothing is folded at the end. Two tiles meet up to four rows at once,
+// whose pair sums fill the registers, so that a broadcast serves two tiles and a load of codes
+// four rows. Blocks, and the lines of many outputs, are asked of memory ahead of time.
 #include <immintrin.h>
 
 #include "kernels/avx2/tile_lanes.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
+#include "kernels/wide/outputs.h"
 #include "kernels/wide/row_block.h"
 #include "kernels/wide/tile_codecs_body.h"
 #include "kernels/wide/tile_reader.h"
@@ -21,15 +20,14 @@
 namespace quire::kernels {
 namespace {
 
-// With so many rows a block is asked for while the one so far before it is at hand.
-constexpr std::int64_t kManyRows = 8;
-constexpr std::int64_t kAheadOfMany = 16;
+// Blocks from the one at hand to the one that is asked of memory.
+constexpr std::int64_t kAhead = 16;
 
 using Quad [[gnu::may_alias, gnu::aligned(1)]] = std::int32_t;  // four codes as one lane
 
 // Minus what the weights' offset adds to the dot product of row r.
 template <typename Codec, int kSub>
-QUIRE_INLINE __m256i Start(const RowBlock& rows, std::int64_t r) {
+QUIRE_INLINE __m256i Start(const RowBlock& rows, int r) {
   if constexpr (Codec::kOffsetBits < 0) {
     return _mm256_setzero_si256();
   } else {
@@ -49,106 +47,85 @@ QUIRE_INLINE __m256i PairSums(__m256i codes, __m256i x) {
   }
 }
 
-// How many pair sums fit 16 bits together: a power of two, at most a sub-block's groups.
+// Groups of a sub-block, and how many of their pair sums fit 16 bits together: a power of two.
+template <typename Codec>
+constexpr int kGroups = Codec::kHalves ? 4 : 8;
 template <typename Codec>
 constexpr int PairsTogether() {
-  int count = Codec::kHalves ? 4 : 8;
+  int count = kGroups<Codec>;
   while (count > 1 && count * 2 * Codec::kMaxCode * 127 > 32767) count /= 2;
   return count;
 }
 
-// Whether the sums of a whole block fit 16 bits.
+// Rows that meet two tiles at once: what the registers hold of their pair sums, and of what these
+// are added to where they are not the whole sub-block's.
 template <typename Codec>
-constexpr bool kInShorts = PairsTogether<Codec>() == 8;
+constexpr int kRowsAtOnce = PairsTogether<Codec>() == kGroups<Codec> ? 4 : 3;
 
 QUIRE_INLINE __m256i Widen(__m256i pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
 
-// Four groups of a block's codes.
-using HalfCodes = __m256i[4];
+template <int kTiles, int kRows>
+using Sums = __m256[kRows][kTiles];
 
-// dots += the sums of four groups of codes of each tile with four of a row's quads: in 16 bits
-// where kInShorts, else in 32.
-template <typename Codec, int kTiles>
-QUIRE_INLINE void AddGroups(const HalfCodes* codes, const Quad* x, __m256i* dots) {
-  constexpr int kTogether = std::min(PairsTogether<Codec>(), 4);
-  static_assert(2 * Codec::kMaxCode * 127 <= 32767);
-#pragma GCC unroll 4
-  for (int g = 0; g < 4; g += kTogether) {
-    __m256i pairs[kTiles];
-#pragma GCC unroll 4
-    for (int i = 0; i < kTogether; ++i) {
-      const __m256i quad = _mm256_set1_epi32(x[g + i]);
-#pragma GCC unroll 2
-      for (int t = 0; t < kTiles; ++t) {
-        const __m256i sums = PairSums<Codec>(codes[t][g + i], quad);
-        pairs[t] = i == 0 ? sums : _mm256_add_epi16(pairs[t], sums);
-      }
-    }
-#pragma GCC unroll 2
-    for (int t = 0; t < kTiles; ++t) {
-      dots[t] = kInShorts<Codec> ? _mm256_add_epi16(dots[t], pairs[t])
-                                 : _mm256_add_epi32(dots[t], Widen(pairs[t]));
-    }
-  }
-}
-
-// sum += the whole dot product of a sub-block of a tile, scaled.
-template <typename Codec, int kSub>
-QUIRE_INLINE __m256 AddDot(const Weights& weights, const RowBlock& rows, std::int64_t r,
-                           __m256i dot, __m256 sum) {
-  if constexpr (kInShorts<Codec>) dot = _mm256_add_epi32(Widen(dot), Start<Codec, kSub>(rows, r));
+// sum += a dot product, scaled by the row's scale and a tile's.
+template <typename Codec, int kHalf>
+QUIRE_INLINE __m256 AddDot(const Weights& weights, const RowBlock& rows, int r, __m256i dot,
+                           __m256 sum) {
   const __m256 scaled_dot = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_set1_ps(rows.scales[r]));
-  sum = _mm256_fmadd_ps(scaled_dot, weights.scale[kSub], sum);
+  sum = _mm256_fmadd_ps(scaled_dot, weights.scale[kHalf], sum);
   if constexpr (Codec::kHasMin) {
-    constexpr int kWhich = Codec::kHalves ? kSub : 2;
+    constexpr int kWhich = Codec::kHalves ? kHalf : 2;
     const __m256 scaled = _mm256_set1_ps(rows.scaled_sums[kWhich * rows.stride + r]);
-    sum = _mm256_fmadd_ps(weights.min[kSub], scaled, sum);
+    sum = _mm256_fmadd_ps(weights.min[kHalf], scaled, sum);
   }
   return sum;
 }
 
-// What each row has of each of kTiles tiles: the sums so far, and the dot products of the
-// first half of a block where it is no sub-block of its own.
-template <int kTiles>
-struct RowSums {
-  __m256 sums[kPanelRows][kTiles];
-  __m256i dots[kPanelRows][kTiles];
-};
-
-// Half kHalf of a block's groups for all rows.
-template <typename Codec, int kTiles, int kHalf>
-QUIRE_INLINE void AddHalf(const Weights* weights, const RowBlock& rows, std::int64_t count,
-                          RowSums<kTiles>& all) {
-  constexpr int kSub = Codec::kHalves && kHalf == 1 ? 1 : 0;
-  constexpr bool kBegins = kHalf == 0 || Codec::kHalves;
-  constexpr bool kEnds = kHalf == 1 || Codec::kHalves;
-  HalfCodes codes[kTiles];
-#pragma GCC unroll 2
-  for (int t = 0; t < kTiles; ++t) {
+// sums += the products of a sub-block, half kHalf of the block or all of it, for kTiles tiles.
+template <typename Codec, int kTiles, int kRows, int kHalf>
+QUIRE_INLINE void AddSub(const Weights* weights, const RowBlock& rows, Sums<kTiles, kRows>& sums) {
+  constexpr int kBegin = kHalf * 4, kTogether = PairsTogether<Codec>();
+  static_assert(2 * Codec::kMaxCode * 127 <= 32767);
+  const Quad* x = reinterpret_cast<const Quad*>(rows.codes);
+  __m256i dots[kRows][kTiles];
+#pragma GCC unroll 8
+  for (int g = kBegin; g < kBegin + kGroups<Codec>; g += kTogether) {
+    __m256i pairs[kRows][kTiles];
+#pragma GCC unroll 8
+    for (int i = g; i < g + kTogether; ++i) {
 #pragma GCC unroll 4
-    for (int g = 0; g < 4; ++g) codes[t][g] = weights[t].codes[4 * kHalf + g];
-  }
-  const Quad* x = reinterpret_cast<const Quad*>(rows.codes) + 4 * kHalf;
-  for (std::int64_t r = 0; r < count; ++r, x += 8) {
-    __m256i dots[kTiles];
+      for (int r = 0; r < kRows; ++r) {
+        const __m256i quad = _mm256_set1_epi32(x[8 * r + i]);
 #pragma GCC unroll 2
-    for (int t = 0; t < kTiles; ++t) {
-      if constexpr (!kBegins) {
-        dots[t] = all.dots[r][t];
-      } else {
-        dots[t] = kInShorts<Codec> ? _mm256_setzero_si256() : Start<Codec, kSub>(rows, r);
+        for (int t = 0; t < kTiles; ++t) {
+          const __m256i sum = PairSums<Codec>(weights[t].codes[i], quad);
+          pairs[r][t] = i == g ? sum : _mm256_add_epi16(pairs[r][t], sum);
+        }
       }
     }
-    AddGroups<Codec, kTiles>(codes, x, dots);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int t = 0; t < kTiles; ++t) {
-      if constexpr (kEnds) {
-        all.sums[r][t] = AddDot<Codec, kSub>(weights[t], rows, r, dots[t], all.sums[r][t]);
-      } else {
-        all.dots[r][t] = dots[t];
+      for (int t = 0; t < kTiles; ++t) {
+        const __m256i before = g == kBegin ? Start<Codec, kHalf>(rows, r) : dots[r][t];
+        dots[r][t] = _mm256_add_epi32(before, Widen(pairs[r][t]));
       }
     }
   }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) {
+      sums[r][t] = AddDot<Codec, kHalf>(weights[t], rows, r, dots[r][t], sums[r][t]);
+    }
+  }
+}
+
+template <typename Codec, int kTiles, int kRows>
+QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
+                           Sums<kTiles, kRows>& sums) {
+  AddSub<Codec, kTiles, kRows, 0>(weights, rows, sums);
+  if constexpr (Codec::kHalves) AddSub<Codec, kTiles, kRows, 1>(weights, rows, sums);
 }
 
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
@@ -167,49 +144,69 @@ QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std:
   }
 }
 
+template <int kTiles>
+void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile, const __m256 (*sums)[kTiles]) {
+  float* out = args.out + tile * kTile;
+  for (std::int64_t r = 0; r < args.rows; ++r, out += args.out_stride) {
+    for (int t = 0; t < kTiles; ++t) _mm256_stream_ps(out + t * kTile, sums[r][t]);
+  }
+  _mm_sfence();
+}
+
+// sums of rows [row, row + kRows) += their products with one block of kTiles tiles.
+template <typename Codec, int kTiles, int kRows>
+QUIRE_INLINE void AddRows(const MatmulQuantArgs& args, const Weights* weights, std::int64_t block,
+                          std::int64_t row, __m256 (*sums)[kTiles]) {
+  auto& group = *reinterpret_cast<Sums<kTiles, kRows>*>(sums + row);
+  // What many rows read of a block comes from the first cache: copies of it kept from one group of
+  // rows to the next would push pair sums out of the registers.
+  asm volatile("" : "+r"(weights));
+  AddBlock<Codec, kTiles, kRows>(weights, RowsAt(args, block, row), group);
+}
+
 template <typename Codec, int kTiles>
 void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
-  RowSums<kTiles> all;
+  constexpr int kRows = kRowsAtOnce<Codec>;
+  __m256 sums[kPanelRows][kTiles];
   for (std::int64_t r = 0; r < args.rows; ++r) {
-    for (int t = 0; t < kTiles; ++t) all.sums[r][t] = _mm256_setzero_ps();
+    for (int t = 0; t < kTiles; ++t) sums[r][t] = _mm256_setzero_ps();
   }
+  const bool past_caches = GoesPastCaches<kTile>(args);
+  OutputsAhead<kTile, kTiles> outputs(args, tile, past_caches);
   for (std::int64_t b = 0; b < args.blocks; ++b) {
+    outputs.AskForSome();
     Weights weights[kTiles];
     for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Load(b, weights[t]);
-    if (args.rows >= kManyRows) {
-      PrefetchTiles<Codec, kTile, kTiles>(args, tile, b + kAheadOfMany);
+    PrefetchTiles<Codec, kTile, kTiles>(args, tile, b + kAhead);
+    std::int64_t r = 0;
+    for (; r + kRows <= args.rows; r += kRows) {
+      AddRows<Codec, kTiles, kRows>(args, weights, b, r, sums);
     }
-    const RowBlock rows = RowsAt(args, b, 0);
-    AddHalf<Codec, kTiles, 0>(weights, rows, args.rows, all);
-    AddHalf<Codec, kTiles, 1>(weights, rows, args.rows, all);
+    const std::int64_t left = args.rows - r;
+    if constexpr (kRows == 4) {
+      if (left == 3) AddRows<Codec, kTiles, 3>(args, weights, b, r, sums);
+    }
+    if (left == 2) AddRows<Codec, kTiles, 2>(args, weights, b, r, sums);
+    if (left == 1) AddRows<Codec, kTiles, 1>(args, weights, b, r, sums);
   }
+  if (past_caches) return StorePastCaches<kTiles>(args, tile, sums);
   for (std::int64_t r = 0; r < args.rows; ++r) {
-    for (int t = 0; t < kTiles; ++t) StoreSums(args, tile + t, r, all.sums[r][t]);
+    for (int t = 0; t < kTiles; ++t) StoreSums(args, tile + t, r, sums[r][t]);
   }
 }
 
 // One row: its sum stays in a register, and all of a block too.
 template <typename Codec>
 void MultiplyRow(const MatmulQuantArgs& args, std::int64_t tile) {
-  constexpr int kLastSub = Codec::kHalves ? 1 : 0;
   const TileReader<Codec, kTile> reader(args, tile);
-  __m256 sum = _mm256_setzero_ps();
+  Sums<1, 1> sum = {};
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     Weights weights;
     reader.Load(b, weights);
-    const RowBlock row = RowsAt(args, b, 0);
-    const Quad* x = reinterpret_cast<const Quad*>(row.codes);
-    const auto* halves = reinterpret_cast<const HalfCodes*>(weights.codes);  // two, side by side
-    __m256i dot = kInShorts<Codec> ? _mm256_setzero_si256() : Start<Codec, 0>(row, 0);
-    AddGroups<Codec, 1>(halves, x, &dot);
-    if constexpr (Codec::kHalves) {
-      sum = AddDot<Codec, 0>(weights, row, 0, dot, sum);
-      dot = Start<Codec, 1>(row, 0);
-    }
-    AddGroups<Codec, 1>(halves + 1, x + 4, &dot);
-    sum = AddDot<Codec, kLastSub>(weights, row, 0, dot, sum);
+    reader.Prefetch(b + kAhead);
+    AddBlock<Codec, 1, 1>(&weights, RowsAt(args, b, 0), sum);
   }
-  StoreSums(args, tile, 0, sum);
+  StoreSums(args, tile, 0, sum[0][0]);
 }
 
 template <typename Codec>

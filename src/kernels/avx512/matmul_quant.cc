@@ -7,14 +7,13 @@
 //
 // A block meets many rows before the next one is read, longer than the processor looks ahead, and
 // tiles end before its own prefetcher is under way: so blocks are asked for ahead of time.
-#include <algorithm>
-
 #include <immintrin.h>
 
 #include "kernels/avx512/tile_lanes.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/table.h"
+#include "kernels/wide/outputs.h"
 #include "kernels/wide/row_block.h"
 #include "kernels/wide/tile_codecs_body.h"
 #include "kernels/wide/tile_reader.h"
@@ -34,13 +33,6 @@ constexpr int kFewRows = 6;
 // faster.
 constexpr std::int64_t kAheadOfMany = 4;
 constexpr std::int64_t kAheadOfFew = 32;
-
-// Rows of outputs that are as far apart are logits: nobody reads them before they have left the
-// caches, so they need not go there.
-constexpr std::int64_t kFarApart = 16384;
-
-// Outputs of a panel that its core's first cache does not hold from one tile to the next.
-constexpr std::int64_t kManyOutputs = 32768;
 
 // How a dot product becomes a float times the scale of row r. Both ways are exact, for the second
 // is taken where scales have five bits: they give the same bits.
@@ -133,12 +125,6 @@ QUIRE_INLINE void AddBlock(const Weights* weights, const RowBlock& rows,
   if constexpr (Codec::kHalves) AddSub<Codec, Scaling, kTiles, kRows, 1>(weights, rows, sums);
 }
 
-bool GoesPastCaches(const MatmulQuantArgs& args) {
-  return args.out_stride >= kFarApart && args.out_stride % kTile == 0 &&
-         args.outputs % kTile == 0 && reinterpret_cast<std::uintptr_t>(args.out) % 64 == 0 &&
-         args.bias == nullptr && !args.accumulate;
-}
-
 QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t row,
                             __m512 sum) {
   const std::int64_t first = tile * kTile;
@@ -192,31 +178,16 @@ void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile, const __m51
   _mm_sfence();
 }
 
-// Asks for the cache lines that some rows' outputs of kTiles tiles will be written to: all at once
-// at the end, while nothing is left to compute, they would be waited for.
-template <int kTiles>
-QUIRE_INLINE void PrefetchOut(const MatmulQuantArgs& args, std::int64_t tile, std::int64_t begin,
-                              std::int64_t end) {
-  for (std::int64_t r = begin; r < end; ++r) {
-    const float* out = args.out + r * args.out_stride + tile * kTile;
-    for (int t = 0; t < kTiles; ++t) __builtin_prefetch(out + t * kTile, 1);
-  }
-}
-
 template <typename Codec, typename Scaling, int kTiles>
 void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   __m512 sums[kPanelRows][kTiles];
   for (std::int64_t r = 0; r < args.rows; ++r) {
     for (int t = 0; t < kTiles; ++t) sums[r][t] = _mm512_setzero_ps();
   }
-  const bool past_caches = GoesPastCaches(args);
-  const bool prefetch_out = !past_caches && args.rows * args.out_stride >= kManyOutputs;
-  const std::int64_t rows_a_block = prefetch_out ? (args.rows + args.blocks - 1) / args.blocks : 0;
-  std::int64_t asked = 0;
+  const bool past_caches = GoesPastCaches<kTile>(args);
+  OutputsAhead<kTile, kTiles> outputs(args, tile, past_caches);
   for (std::int64_t b = 0; b < args.blocks; ++b) {
-    const std::int64_t ask = std::min(asked + rows_a_block, args.rows);
-    PrefetchOut<kTiles>(args, tile, asked, ask);
-    asked = ask;
+    outputs.AskForSome();
     Weights weights[kTiles];
 #pragma GCC unroll 2
     for (int t = 0; t < kTiles; ++t) TileReader<Codec, kTile>(args, tile + t).Load(b, weights[t]);

@@ -1,0 +1,55 @@
+// How the outputs of a panel come to memory: whether past the caches, and else the request for
+// their cache lines ahead of time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/matmul.h"
+#include "kernels/wide/types.h"
+
+namespace quire::kernels {
+namespace {
+
+// Rows of outputs that are as far apart are logits: nobody reads them before they have left the
+// caches, so they need not go there.
+template <int kTile>
+bool GoesPastCaches(const MatmulQuantArgs& args) {
+  constexpr std::int64_t kFarApart = 16384;
+  return args.out_stride >= kFarApart && args.out_stride % kTile == 0 &&
+         args.outputs % kTile == 0 && reinterpret_cast<std::uintptr_t>(args.out) % 64 == 0 &&
+         args.bias == nullptr && !args.accumulate;
+}
+
+// Asks, some rows for each block of weights, for the cache lines that the outputs of kTiles tiles
+// will be written to: all at once at the end, while nothing is left to compute, they would be
+// waited for.
+template <int kTile, int kTiles>
+class OutputsAhead {
+ public:
+  OutputsAhead(const MatmulQuantArgs& args, std::int64_t tile, bool past_caches)
+      : args_(args), out_(args.out + tile * kTile) {
+    if (past_caches || args.rows * args.out_stride < kManyOutputs) return;
+    rows_a_block_ = (args.rows + args.blocks - 1) / args.blocks;
+  }
+
+  QUIRE_INLINE void AskForSome() {
+    const std::int64_t end = std::min(asked_ + rows_a_block_, args_.rows);
+    for (; asked_ < end; ++asked_) {
+      const float* out = out_ + asked_ * args_.out_stride;
+      for (int t = 0; t < kTiles; ++t) __builtin_prefetch(out + t * kTile, 1);
+    }
+  }
+
+ private:
+  // Outputs of a panel that its core's first cache does not hold from one tile to the next.
+  static constexpr std::int64_t kManyOutputs = 32768;
+
+  const MatmulQuantArgs& args_;
+  const float* out_;
+  std::int64_t rows_a_block_ = 0;
+  std::int64_t asked_ = 0;
+};
+
+}  // namespace
+}  // namespace quire::kernels
