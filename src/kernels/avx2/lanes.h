@@ -133,6 +133,9 @@ QUIRE_INLINE Floats Select(Mask mask, Floats yes, Floats no) {
   return _mm256_blendv_ps(no, yes, _mm256_castsi256_ps(mask));
 }
 QUIRE_INLINE Floats Select(AllLanes, Floats yes, Floats) { return yes; }
+QUIRE_INLINE Floats ZeroWhere(Mask mask, Floats x) {
+  return _mm256_andnot_ps(_mm256_castsi256_ps(mask), x);
+}
 // Index of the first lane that is on, or -1.
 QUIRE_INLINE int FirstSet(Mask mask) {
   const int bits = _mm256_movemask_ps(_mm256_castsi256_ps(mask));

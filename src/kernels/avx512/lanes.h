@@ -106,6 +106,7 @@ QUIRE_INLINE Floats Select(Mask mask, Floats yes, Floats no) {
   return _mm512_mask_blend_ps(mask, no, yes);
 }
 QUIRE_INLINE Floats Select(AllLanes, Floats yes, Floats) { return yes; }
+QUIRE_INLINE Floats ZeroWhere(Mask mask, Floats x) { return Select(mask, Zero(), x); }
 // Index of the first lane that is on, or -1.
 QUIRE_INLINE int FirstSet(Mask mask) { return mask == 0 ? -1 : __builtin_ctz(mask); }
 

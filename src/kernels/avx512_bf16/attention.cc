@@ -155,7 +155,7 @@ void Weigh(PairChunk& chunk, int i) {
   auto* weights = reinterpret_cast<std::byte*>(chunk.scores[i]);
   const Floats max = Set(chunk.max[i]);
   Floats sum = Zero();
-  ForVisible(chunk.visible[i], [&](int at, auto part) QUIRE_INLINE_LAMBDA {
+  ForVisible(chunk.visible[i], [&](int at, int, auto part) QUIRE_INLINE_LAMBDA {
     const Floats e = ShortExp(Subtract(Load(scores + at), max));
     const __m256i rounded = Round(Within(part, e, Zero()));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(weights + at * sizeof(Bf16Bits)), rounded);

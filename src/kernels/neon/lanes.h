@@ -95,6 +95,7 @@ QUIRE_INLINE Mask IsGreater(Floats a, Floats b) { return vcgtq_f32(a, b); }
 QUIRE_INLINE Mask IsEqual(Floats a, Floats b) { return vceqq_f32(a, b); }
 QUIRE_INLINE Floats Select(Mask mask, Floats yes, Floats no) { return vbslq_f32(mask, yes, no); }
 QUIRE_INLINE Floats Select(AllLanes, Floats yes, Floats) { return yes; }
+QUIRE_INLINE Floats ZeroWhere(Mask mask, Floats x) { return Select(mask, Zero(), x); }
 // a > b ? a : b, so b where either is NaN: unlike the processor's own maximum.
 QUIRE_INLINE Floats Larger(Floats a, Floats b) { return Select(IsGreater(a, b), a, b); }
 // Index of the first lane that is on, or -1.

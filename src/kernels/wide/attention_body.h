@@ -16,7 +16,7 @@ namespace {
 
 // Query vectors that are scored at once, groups of positions at once, and query vectors whose
 // values are summed at once: what the registers hold.
-constexpr int kScoreQueries = kRegisters == 32 ? 8 : 4;
+constexpr int kScoreQueries = kRegisters == 32 ? 8 : 6;
 constexpr int kValueQueries = kRegisters == 32 ? 6 : 3;
 
 constexpr int PositionGroups(int queries) {
@@ -32,6 +32,7 @@ QUIRE_INLINE void ScoreGroups(Chunk<T>& chunk, int first_query, int first_group,
   const std::int64_t block_size = chunk.args.kv.block_size;
   Ahead<T> ahead = chunk.ahead;
   Floats dots[kQueries][kGroups] = {};
+#pragma GCC unroll 2
   for (std::int64_t d = 0; d < chunk.args.kv.head_dim; ++d) {
     ahead.template Touch<2>();
     Floats keys[kGroups];
@@ -83,9 +84,9 @@ void ScoreAll(Chunk<T>& chunk) {
   if constexpr (kScoreQueries == 8) {
     if (left == 7) ScoreQueries<T, 7>(chunk, i);
     if (left == 6) ScoreQueries<T, 6>(chunk, i);
-    if (left == 5) ScoreQueries<T, 5>(chunk, i);
-    if (left == 4) ScoreQueries<T, 4>(chunk, i);
   }
+  if (left == 5) ScoreQueries<T, 5>(chunk, i);
+  if (left == 4) ScoreQueries<T, 4>(chunk, i);
   if (left == 3) ScoreQueries<T, 3>(chunk, i);
   if (left == 2) ScoreQueries<T, 2>(chunk, i);
   if (left == 1) ScoreQueries<T, 1>(chunk, i);
@@ -97,7 +98,7 @@ void Weigh(Chunk<T>& chunk, int i) {
   float* scores = chunk.scores[i];
   const Floats max = Set(chunk.max[i]);
   Floats lanes[kParts] = {};
-  ForVisible(chunk.visible[i], [&](int at, auto part) QUIRE_INLINE_LAMBDA {
+  ForVisible(chunk.visible[i], [&](int at, int lane, auto part) QUIRE_INLINE_LAMBDA {
     const Floats e = Exp</*kIsNegative=*/true>(Subtract(Load(scores + at), max));
     const Floats p = Within(part, e, Zero());
     if constexpr (kHasScales<T>) {
@@ -105,8 +106,7 @@ void Weigh(Chunk<T>& chunk, int i) {
     } else {
       Store(scores + at, p);
     }
-    Floats& lane = lanes[kParts == 1 ? 0 : at / kWidth % kParts];
-    lane = Add(lane, p);
+    lanes[lane] = Add(lanes[lane], p);
   });
   chunk.sum[i] = FoldHalves(lanes);
 }
@@ -116,6 +116,7 @@ template <typename T, int kQueries, typename MaskOf>
 QUIRE_INLINE void AddPositions(Chunk<T>& chunk, int query, Visible range, Slice slice,
                                const MaskOf& mask_of, SliceSums<kQueries>& sums) {
   Ahead<T> ahead = chunk.ahead;
+#pragma GCC unroll 2
   for (int j = range.begin; j < range.end; ++j) {
     ahead.template Touch<2>();
     const T* values = chunk.values[j] + slice.first;

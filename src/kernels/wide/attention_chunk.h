@@ -4,6 +4,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/wide/exp_body.h"
+#include "kernels/wide/parts.h"
 #include "kernels/wide/types.h"
 
 namespace quire::kernels {
@@ -188,17 +189,28 @@ struct Part {
   int end;
 };
 
-// Calls step(at, Whole or Part) for registers of the visible positions, which start at a multiple
-// of kWidth.
+// Calls step(at, index among kParts, Whole or Part) for registers of the visible positions, which
+// start at a multiple of kWidth.
 template <typename Step>
 QUIRE_INLINE void ForVisible(Visible visible, const Step& step) {
-  for (int at = visible.begin / kWidth * kWidth; at < visible.end; at += kWidth) {
-    if (at >= visible.begin && at + kWidth <= visible.end) {
-      step(at, Whole{});
-    } else {
-      step(at, Part{visible.begin - at, visible.end - at});
+  const auto step_in_part = [&](int begin) QUIRE_INLINE_LAMBDA {
+    for (int part = 0; part < kParts; ++part) {
+      const int at = begin + part * kWidth;
+      if (at < visible.end && at + kWidth > visible.begin) {
+        step(at, part, Part{visible.begin - at, visible.end - at});
+      }
     }
+  };
+  int at = visible.begin / kLanes * kLanes;
+  if (at < visible.begin) {
+    step_in_part(at);
+    at += kLanes;
   }
+  for (; at + kLanes <= visible.end; at += kLanes) {
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) step(at + part * kWidth, part, Whole{});
+  }
+  if (at < visible.end) step_in_part(at);
 }
 
 // The visible lanes of x; `other` elsewhere.
@@ -215,11 +227,11 @@ void FindMax(Chunk<T>& chunk, int i) {
   const float cap = chunk.args.softcap;
   Floats largest = Set(-__builtin_inff());
   if (cap != 0.0F) {
-    ForVisible(chunk.visible[i], [&](int at, auto) QUIRE_INLINE_LAMBDA {
+    ForVisible(chunk.visible[i], [&](int at, int, auto) QUIRE_INLINE_LAMBDA {
       Store(scores + at, Capped(Load(scores + at), cap));
     });
   }
-  ForVisible(chunk.visible[i], [&](int at, auto part) QUIRE_INLINE_LAMBDA {
+  ForVisible(chunk.visible[i], [&](int at, int, auto part) QUIRE_INLINE_LAMBDA {
     largest = Larger(Within(part, Load(scores + at), largest), largest);
   });
   chunk.max[i] = LargestLane(largest);

@@ -20,7 +20,7 @@ QUIRE_INLINE Floats Exp(Floats x) {
   if constexpr (!kIsNegative) {
     result = Select(IsGreater(x, Set(kExpMax)), Set(__builtin_inff()), result);
   }
-  return Select(IsGreater(Set(kExpMin), x), Zero(), result);
+  return ZeroWhere(IsGreater(Set(kExpMin), x), result);
 }
 
 }  // namespace
