@@ -70,6 +70,10 @@ QUIRE_INLINE Floats Load(const F16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const Bf16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const std::int8_t* x, AllLanes) { return Load(x); }
 
+// Keeps g++ from making what was loaded an operand in memory of each use, where there are too few
+// loads a cycle for it.
+QUIRE_INLINE void KeepLoaded(Floats& x) { asm("" : "+x"(x)); }
+
 QUIRE_INLINE void Store(float* out, Floats x) { _mm256_storeu_ps(out, x); }
 QUIRE_INLINE void Store(float* out, Floats x, Mask mask) { _mm256_maskstore_ps(out, mask, x); }
 QUIRE_INLINE void Store(float* out, Floats x, AllLanes) { Store(out, x); }

@@ -52,6 +52,8 @@ QUIRE_INLINE Floats Load(const F16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const Bf16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const std::int8_t* x, AllLanes) { return Load(x); }
 
+QUIRE_INLINE void KeepLoaded(Floats&) {}  // nothing is gained
+
 QUIRE_INLINE void Store(float* out, Floats x) { _mm512_storeu_ps(out, x); }
 QUIRE_INLINE void Store(float* out, Floats x, Mask mask) { _mm512_mask_storeu_ps(out, mask, x); }
 QUIRE_INLINE void Store(float* out, Floats x, AllLanes) { Store(out, x); }

@@ -73,6 +73,8 @@ QUIRE_INLINE Floats Load(const F16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const Bf16Bits* x, AllLanes) { return Load(x); }
 QUIRE_INLINE Floats Load(const std::int8_t* x, AllLanes) { return Load(x); }
 
+QUIRE_INLINE void KeepLoaded(Floats&) {}  // nothing is gained
+
 QUIRE_INLINE void Store(float* out, Floats x) { vst1q_f32(out, x); }
 QUIRE_INLINE void Store(float* out, Floats x, Mask mask) {
   float values[kWidth];

@@ -21,7 +21,7 @@ constexpr int kValueQueries = kRegisters == 32 ? 6 : 3;
 
 constexpr int PositionGroups(int queries) {
   if (kRegisters == 32) return queries <= 4 ? 4 : 2;
-  return queries <= 2 ? 4 : 2;
+  return queries <= 3 ? 4 : 2;
 }
 
 template <typename T, int kQueries, typename MaskOf>
@@ -35,6 +35,19 @@ QUIRE_INLINE void ScoreGroups(Chunk<T>& chunk, int first_query, int first_group,
 #pragma GCC unroll 2
   for (std::int64_t d = 0; d < chunk.args.kv.head_dim; ++d) {
     ahead.template Touch<2>();
+    // The fewer of both stay in registers while the others pass by.
+    if constexpr (kQueries < kGroups) {
+      Floats q[kQueries];
+#pragma GCC unroll 8
+      for (int i = 0; i < kQueries; ++i) q[i] = Set(chunk.queries[first_query + i][d]);
+#pragma GCC unroll 4
+      for (int g = 0; g < kGroups; ++g) {
+        const Floats key = Load(groups[g].keys + d * block_size, mask_of(groups[g]));
+#pragma GCC unroll 8
+        for (int i = 0; i < kQueries; ++i) dots[i][g] = Fused(q[i], key, dots[i][g]);
+      }
+      continue;
+    }
     Floats keys[kGroups];
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) {

@@ -2,7 +2,8 @@
 //
 // Each output is a dot product along the rows as the checkpoint stores them, so nothing is
 // repacked: 16 lanes of the depth, folded at the end. A tile of rows times outputs is summed at
-// once, so that a register of activations and one of weights each serve several sums.
+// once, so that a register of activations and one of weights each serve several sums. A tile's rows
+// stay in the first cache while outputs pass by, and these in the second while all rows do.
 #pragma once
 
 #include "kernels/matmul.h"
@@ -30,7 +31,8 @@ QUIRE_INLINE void Dots(const DotTile& tile, const T* weights, float (*sums)[kOut
     for (int o = 0; o < kOutputs; ++o) w[o] = Load(weights + o * tile.depth + i, mask);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const Floats x = Load(tile.x + r * tile.x_stride + i, mask);
+      Floats x = Load(tile.x + r * tile.x_stride + i, mask);
+      KeepLoaded(x);
 #pragma GCC unroll 4
       for (int o = 0; o < kOutputs; ++o) {
         lanes[r][o][part] = Fused(x, w[o], lanes[r][o][part]);
@@ -58,22 +60,31 @@ void MultiplyTile(const MatmulFloatArgs& args, std::int64_t row, std::int64_t ou
   }
 }
 
-template <typename T, int kOutputs>
-void MultiplyOutputs(const MatmulFloatArgs& args, std::int64_t output) {
-  std::int64_t row = 0;
-  for (; row + kTileRows <= args.rows; row += kTileRows) {
-    MultiplyTile<T, kTileRows, kOutputs>(args, row, output);
+template <typename T, int kRows>
+void MultiplyRows(const MatmulFloatArgs& args, std::int64_t row, std::int64_t begin,
+                  std::int64_t end) {
+  std::int64_t output = begin;
+  for (; output + kTileOutputs <= end; output += kTileOutputs) {
+    MultiplyTile<T, kRows, kTileOutputs>(args, row, output);
   }
-  for (; row < args.rows; ++row) MultiplyTile<T, 1, kOutputs>(args, row, output);
+  for (; output < end; ++output) MultiplyTile<T, kRows, 1>(args, row, output);
 }
+
+// Weights that all rows pass by before the next ones are read: the second cache holds them.
+constexpr std::int64_t kBytesTogether = std::int64_t{128} << 10;
 
 template <typename T>
 void MatmulFloat(const MatmulFloatArgs& args) {
-  std::int64_t output = 0;
-  for (; output + kTileOutputs <= args.outputs; output += kTileOutputs) {
-    MultiplyOutputs<T, kTileOutputs>(args, output);
+  const std::int64_t tile_bytes = args.depth * kTileOutputs * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t together = (kBytesTogether / (tile_bytes + 1) + 1) * kTileOutputs;
+  for (std::int64_t begin = 0; begin < args.outputs; begin += together) {
+    const std::int64_t end = begin + together < args.outputs ? begin + together : args.outputs;
+    std::int64_t row = 0;
+    for (; row + kTileRows <= args.rows; row += kTileRows) {
+      MultiplyRows<T, kTileRows>(args, row, begin, end);
+    }
+    for (; row < args.rows; ++row) MultiplyRows<T, 1>(args, row, begin, end);
   }
-  for (; output < args.outputs; ++output) MultiplyOutputs<T, 1>(args, output);
 }
 
 }  // namespace
