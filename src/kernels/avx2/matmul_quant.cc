@@ -144,15 +144,6 @@ QUIRE_INLINE void StoreSums(const MatmulQuantArgs& args, std::int64_t tile, std:
   }
 }
 
-template <int kTiles>
-void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile, const __m256 (*sums)[kTiles]) {
-  float* out = args.out + tile * kTile;
-  for (std::int64_t r = 0; r < args.rows; ++r, out += args.out_stride) {
-    for (int t = 0; t < kTiles; ++t) _mm256_stream_ps(out + t * kTile, sums[r][t]);
-  }
-  _mm_sfence();
-}
-
 // sums of rows [row, row + kRows) += their products with one block of kTiles tiles.
 template <typename Codec, int kTiles, int kRows>
 QUIRE_INLINE void AddRows(const MatmulQuantArgs& args, const Weights* weights, std::int64_t block,
@@ -171,8 +162,8 @@ void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   for (std::int64_t r = 0; r < args.rows; ++r) {
     for (int t = 0; t < kTiles; ++t) sums[r][t] = _mm256_setzero_ps();
   }
-  const bool past_caches = GoesPastCaches<kTile>(args);
-  OutputsAhead<kTile, kTiles> outputs(args, tile, past_caches);
+  const bool past_caches = GoesPastCaches(args);
+  OutputsAhead<kTiles> outputs(args, tile, past_caches);
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     outputs.AskForSome();
     Weights weights[kTiles];

@@ -57,6 +57,10 @@ QUIRE_INLINE TileBytes HighNibbles(TileBytes x) { return LowNibbles(_mm_srli_epi
 QUIRE_INLINE TileFloats LoadHalves(const std::uint8_t* halves) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
 }
+// To an address that is a whole register's; seen by others once awaited.
+QUIRE_INLINE void StorePastCaches(float* out, TileFloats x) { _mm256_stream_ps(out, x); }
+QUIRE_INLINE void AwaitStoresPastCaches() { _mm_sfence(); }
+
 QUIRE_INLINE TileFloats UnsignedToFloat(TileBytes x) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(x));
 }

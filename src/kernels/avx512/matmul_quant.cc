@@ -169,23 +169,14 @@ QUIRE_INLINE void AddRows(const MatmulQuantArgs& args, const Weights* weights, s
   AddBlock<Codec, Scaling, kTiles, kRows>(weights, RowsAt(args, block, row), group);
 }
 
-template <int kTiles>
-void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile, const __m512 (*sums)[kTiles]) {
-  float* out = args.out + tile * kTile;
-  for (std::int64_t r = 0; r < args.rows; ++r, out += args.out_stride) {
-    for (int t = 0; t < kTiles; ++t) _mm512_stream_ps(out + t * kTile, sums[r][t]);
-  }
-  _mm_sfence();
-}
-
 template <typename Codec, typename Scaling, int kTiles>
 void MultiplyTiles(const MatmulQuantArgs& args, std::int64_t tile) {
   __m512 sums[kPanelRows][kTiles];
   for (std::int64_t r = 0; r < args.rows; ++r) {
     for (int t = 0; t < kTiles; ++t) sums[r][t] = _mm512_setzero_ps();
   }
-  const bool past_caches = GoesPastCaches<kTile>(args);
-  OutputsAhead<kTile, kTiles> outputs(args, tile, past_caches);
+  const bool past_caches = GoesPastCaches(args);
+  OutputsAhead<kTiles> outputs(args, tile, past_caches);
   for (std::int64_t b = 0; b < args.blocks; ++b) {
     outputs.AskForSome();
     Weights weights[kTiles];

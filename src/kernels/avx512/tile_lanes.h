@@ -59,6 +59,10 @@ QUIRE_INLINE TileBytes HighNibbles(TileBytes x) { return LowNibbles(_mm_srli_epi
 QUIRE_INLINE TileFloats LoadHalves(const std::uint8_t* halves) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves)));
 }
+// To an address that is a whole register's; seen by others once awaited.
+QUIRE_INLINE void StorePastCaches(float* out, TileFloats x) { _mm512_stream_ps(out, x); }
+QUIRE_INLINE void AwaitStoresPastCaches() { _mm_sfence(); }
+
 QUIRE_INLINE TileFloats UnsignedToFloat(TileBytes x) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(x));
 }

@@ -1,5 +1,5 @@
-// How the outputs of a panel come to memory: whether past the caches, and else the request for
-// their cache lines ahead of time.
+// How the outputs of a panel come to memory, over an ISA's tile_lanes.h, which is included first:
+// past the caches, or with a request for their cache lines ahead of time.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,6 @@ namespace {
 
 // Rows of outputs that are as far apart are logits: nobody reads them before they have left the
 // caches, so they need not go there.
-template <int kTile>
 bool GoesPastCaches(const MatmulQuantArgs& args) {
   constexpr std::int64_t kFarApart = 16384;
   return args.out_stride >= kFarApart && args.out_stride % kTile == 0 &&
@@ -21,10 +20,20 @@ bool GoesPastCaches(const MatmulQuantArgs& args) {
          args.bias == nullptr && !args.accumulate;
 }
 
+template <int kTiles>
+void StorePastCaches(const MatmulQuantArgs& args, std::int64_t tile,
+                     const TileFloats (*sums)[kTiles]) {
+  float* out = args.out + tile * kTile;
+  for (std::int64_t r = 0; r < args.rows; ++r, out += args.out_stride) {
+    for (int t = 0; t < kTiles; ++t) StorePastCaches(out + t * kTile, sums[r][t]);
+  }
+  AwaitStoresPastCaches();
+}
+
 // Asks, some rows for each block of weights, for the cache lines that the outputs of kTiles tiles
 // will be written to: all at once at the end, while nothing is left to compute, they would be
 // waited for.
-template <int kTile, int kTiles>
+template <int kTiles>
 class OutputsAhead {
  public:
   OutputsAhead(const MatmulQuantArgs& args, std::int64_t tile, bool past_caches)
