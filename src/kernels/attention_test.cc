@@ -108,6 +108,8 @@ class Attended {
     sum.assign(queries, 0.0F);
     out.assign(static_cast<std::size_t>(case_.rows * out_stride), 0.0F);
     for (std::int64_t chunk = 0; chunk * kAttentionChunk < positions; ++chunk) {
+      const NextPositions next = {kv_, block_table_.data(),
+                                  std::min((chunk + 1) * kAttentionChunk, positions), positions};
       const AttendFn attend =
           case_.in_pairs ? table_.attend_pairs : table_.attend[static_cast<int>(case_.type)];
       attend({.kv = kv_,
@@ -125,7 +127,7 @@ class Attended {
               .sum = sum.data(),
               .out = out.data(),
               .out_stride = out_stride,
-              .next = nullptr});
+              .next = &next});
     }
   }
 

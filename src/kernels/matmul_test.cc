@@ -119,6 +119,58 @@ void ExpectSame(DType type, const QuantCase& c) {
   }
 }
 
+// Outputs that go past the caches, and such as do not for one reason each.
+TEST(MatmulQuant, HasTheBitsOfPortableForRowsFarApart) {
+  constexpr std::int64_t kBlocks = 3, kFar = 16384;
+  struct Place {
+    std::int64_t rows, outputs, stride, offset;
+  };
+  const Place places[] = {{2, 48, kFar, 0},  {7, 16, kFar, 0},     {7, 48, kFar, 0},
+                          {64, 48, kFar, 0}, {7, 24, kFar, 0},     {7, 48, kFar + 8, 0},
+                          {7, 48, kFar, 1},  {9, 48, kFar / 2, 0}, {64, 24, 1024, 0}};
+  const TablePair& pair = TablePairs().front();
+  for (const DType type : {DType::kQ4_0, DType::kQ8_0}) {
+    for (const Place& place : places) {
+      const auto x = RandomFloats(place.rows * kBlocks * kQuantValues, 1);
+      const auto weights = RandomBlocks(type, place.outputs * kBlocks, 2);
+      const auto untouched = RandomFloats(place.rows * place.stride + kFar, 3);
+      std::vector<float> outs[2] = {untouched, untouched};
+      const CpuTable* tables[2] = {&pair.tested, &pair.portable};
+      for (int t = 0; t < 2; ++t) {
+        Panel panel(*tables[t], x, place.rows, kBlocks);
+        const auto tiles = Pack(*tables[t], type, weights, place.outputs, kBlocks);
+        const auto address = reinterpret_cast<std::uintptr_t>(outs[t].data());
+        const std::int64_t first = static_cast<std::int64_t>((64 - address % 64) % 64 / 4);
+        float* out = outs[t].data() + first + place.offset;
+        tables[t]->quant[static_cast<int>(type)].matmul({.x = panel.view(),
+                                                         .rows = place.rows,
+                                                         .blocks = kBlocks,
+                                                         .tiles = tiles.data(),
+                                                         .outputs = place.outputs,
+                                                         .out = out,
+                                                         .out_stride = place.stride,
+                                                         .bias = nullptr,
+                                                         .accumulate = false});
+        for (std::int64_t r = 0; r < place.rows; ++r) {  // what lies between the rows
+          const std::int64_t gap = first + place.offset + r * place.stride + place.outputs;
+          for (std::int64_t i = gap; i < gap + place.stride - place.outputs; ++i) {
+            ASSERT_TRUE(SameBits(outs[t][static_cast<std::size_t>(i)],
+                                 untouched[static_cast<std::size_t>(i)]));
+          }
+        }
+        outs[t].erase(outs[t].begin(), outs[t].begin() + first + place.offset);
+        outs[t].resize(static_cast<std::size_t>((place.rows - 1) * place.stride + place.outputs));
+      }
+      for (std::int64_t r = 0; r < place.rows; ++r) {
+        for (std::int64_t o = 0; o < place.outputs; ++o) {
+          const auto at = static_cast<std::size_t>(r * place.stride + o);
+          ASSERT_TRUE(SameBits(outs[0][at], outs[1][at])) << ToString(type) << " " << r << " " << o;
+        }
+      }
+    }
+  }
+}
+
 TEST(MatmulQuant, HasTheBitsOfPortableForEveryBlockCount) {
   for (const DType type : QuantTypes()) {
     for (const std::int64_t blocks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 18}) {
@@ -282,39 +334,57 @@ TEST(Quantize, RoundsScalesToTheNextOfTwoPowers) {
   }
 }
 
+struct FloatCase {
+  int type;
+  std::int64_t rows;
+  std::int64_t depth;
+  std::int64_t outputs;
+};
+
+void ExpectSame(const FloatCase& c) {
+  const std::size_t width = c.type == 0 ? 4 : 2;
+  const std::int64_t x_stride = c.depth + 2;
+  const auto x = RandomFloats(c.rows * x_stride + 1, 1);
+  const auto bias = RandomFloats(c.outputs, 4);
+  auto weights = RandomBytes(static_cast<std::size_t>(c.outputs * c.depth) * width, 2);
+  for (std::size_t i = width - 1; i < weights.size(); i += width) {
+    weights[i] = (weights[i] & std::byte{0x83}) | std::byte{0x34};
+  }
+  std::vector<float> outs[2];
+  const CpuTable* tables[2] = {&TableUnderTest(), &PortableTable()};
+  for (int t = 0; t < 2; ++t) {
+    outs[t] = RandomFloats(c.rows * (c.outputs + 1), 3);
+    tables[t]->matmul_float[c.type]({.x = x.data() + 1,
+                                     .x_stride = x_stride,
+                                     .rows = c.rows,
+                                     .weights = weights.data(),
+                                     .outputs = c.outputs,
+                                     .depth = c.depth,
+                                     .out = outs[t].data(),
+                                     .out_stride = c.outputs + 1,
+                                     .bias = c.depth % 2 == 0 ? bias.data() : nullptr,
+                                     .accumulate = c.depth % 3 == 0});
+  }
+  ASSERT_TRUE(SameBits(outs[0], outs[1]))
+      << c.type << " " << c.depth << " " << c.rows << " " << c.outputs;
+}
+
 TEST(MatmulFloat, HasTheBitsOfPortableForEveryDepthAndShape) {
   for (int type = 0; type < kNumFloatTypes; ++type) {
-    const std::size_t width = type == 0 ? 4 : 2;
     for (std::int64_t depth = 0; depth <= 35; ++depth) {
       for (const std::int64_t rows : {1, 2, 5, 9}) {
         for (const std::int64_t outputs : {1, 3, 4, 6, 13}) {
-          const std::int64_t x_stride = depth + 2;
-          const auto x = RandomFloats(rows * x_stride + 1, 1);
-          const auto bias = RandomFloats(outputs, 4);
-          auto weights = RandomBytes(static_cast<std::size_t>(outputs * depth) * width, 2);
-          for (std::size_t i = width - 1; i < weights.size(); i += width) {
-            weights[i] = (weights[i] & std::byte{0x83}) | std::byte{0x34};
-          }
-          std::vector<float> outs[2];
-          const CpuTable* tables[2] = {&TableUnderTest(), &PortableTable()};
-          for (int t = 0; t < 2; ++t) {
-            outs[t] = RandomFloats(rows * (outputs + 1), 3);
-            tables[t]->matmul_float[type]({.x = x.data() + 1,
-                                           .x_stride = x_stride,
-                                           .rows = rows,
-                                           .weights = weights.data(),
-                                           .outputs = outputs,
-                                           .depth = depth,
-                                           .out = outs[t].data(),
-                                           .out_stride = outputs + 1,
-                                           .bias = depth % 2 == 0 ? bias.data() : nullptr,
-                                           .accumulate = depth % 3 == 0});
-          }
-          ASSERT_TRUE(SameBits(outs[0], outs[1]))
-              << type << " " << depth << " " << rows << " " << outputs;
+          ExpectSame({type, rows, depth, outputs});
         }
       }
     }
+  }
+}
+
+// So deep that the caches hold few outputs together.
+TEST(MatmulFloat, HasTheBitsOfPortableForOutputsInGroups) {
+  for (int type = 0; type < kNumFloatTypes; ++type) {
+    for (const std::int64_t rows : {1, 4, 9}) ExpectSame({type, rows, 6000, 47});
   }
 }
 

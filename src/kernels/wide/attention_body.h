@@ -35,7 +35,7 @@ QUIRE_INLINE void ScoreGroups(Chunk<T>& chunk, int first_query, int first_group,
 #pragma GCC unroll 2
   for (std::int64_t d = 0; d < chunk.args.kv.head_dim; ++d) {
     ahead.template Touch<2>();
-    // The fewer of both stay in registers while the others pass by.
+    // Whichever are fewer, queries or groups of keys, are loaded once and kept; the others pass by.
     if constexpr (kQueries < kGroups) {
       Floats q[kQueries];
 #pragma GCC unroll 8
@@ -46,18 +46,18 @@ QUIRE_INLINE void ScoreGroups(Chunk<T>& chunk, int first_query, int first_group,
 #pragma GCC unroll 8
         for (int i = 0; i < kQueries; ++i) dots[i][g] = Fused(q[i], key, dots[i][g]);
       }
-      continue;
-    }
-    Floats keys[kGroups];
+    } else {
+      Floats keys[kGroups];
 #pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) {
-      keys[g] = Load(groups[g].keys + d * block_size, mask_of(groups[g]));
-    }
+      for (int g = 0; g < kGroups; ++g) {
+        keys[g] = Load(groups[g].keys + d * block_size, mask_of(groups[g]));
+      }
 #pragma GCC unroll 8
-    for (int i = 0; i < kQueries; ++i) {
-      const Floats q = Set(chunk.queries[first_query + i][d]);
+      for (int i = 0; i < kQueries; ++i) {
+        const Floats q = Set(chunk.queries[first_query + i][d]);
 #pragma GCC unroll 4
-      for (int g = 0; g < kGroups; ++g) dots[i][g] = Fused(q, keys[g], dots[i][g]);
+        for (int g = 0; g < kGroups; ++g) dots[i][g] = Fused(q, keys[g], dots[i][g]);
+      }
     }
   }
   chunk.ahead = ahead;

@@ -189,11 +189,13 @@ struct Part {
   int end;
 };
 
-// Calls step(at, index among kParts, Whole or Part) for registers of the visible positions, which
-// start at a multiple of kWidth.
+// Calls step(at, part, Whole or Part) in order for each register that holds a visible position:
+// `at` is its first position, a multiple of kWidth, and `part` which of the kParts registers it is
+// that hold 16 lanes.
 template <typename Step>
 QUIRE_INLINE void ForVisible(Visible visible, const Step& step) {
-  const auto step_in_part = [&](int begin) QUIRE_INLINE_LAMBDA {
+  const auto step_at_edge = [&](int begin) QUIRE_INLINE_LAMBDA {
+#pragma GCC unroll 4
     for (int part = 0; part < kParts; ++part) {
       const int at = begin + part * kWidth;
       if (at < visible.end && at + kWidth > visible.begin) {
@@ -203,14 +205,14 @@ QUIRE_INLINE void ForVisible(Visible visible, const Step& step) {
   };
   int at = visible.begin / kLanes * kLanes;
   if (at < visible.begin) {
-    step_in_part(at);
+    step_at_edge(at);
     at += kLanes;
   }
   for (; at + kLanes <= visible.end; at += kLanes) {
 #pragma GCC unroll 4
     for (int part = 0; part < kParts; ++part) step(at + part * kWidth, part, Whole{});
   }
-  if (at < visible.end) step_in_part(at);
+  if (at < visible.end) step_at_edge(at);
 }
 
 // The visible lanes of x; `other` elsewhere.

@@ -2,8 +2,8 @@
 //
 // Each output is a dot product along the rows as the checkpoint stores them, so nothing is
 // repacked: 16 lanes of the depth, folded at the end. A tile of rows times outputs is summed at
-// once, so that a register of activations and one of weights each serve several sums. A tile's rows
-// stay in the first cache while outputs pass by, and these in the second while all rows do.
+// once, so that a register of activations and one of weights each serve several sums. Rows that the
+// first cache holds stay there while outputs pass by, and these in the second while all rows do.
 #pragma once
 
 #include "kernels/matmul.h"
@@ -76,6 +76,7 @@ constexpr std::int64_t kBytesTogether = std::int64_t{128} << 10;
 template <typename T>
 void MatmulFloat(const MatmulFloatArgs& args) {
   const std::int64_t tile_bytes = args.depth * kTileOutputs * static_cast<std::int64_t>(sizeof(T));
+  // One tile at least; a depth of 0 has no bytes.
   const std::int64_t together = (kBytesTogether / (tile_bytes + 1) + 1) * kTileOutputs;
   for (std::int64_t begin = 0; begin < args.outputs; begin += together) {
     const std::int64_t end = begin + together < args.outputs ? begin + together : args.outputs;

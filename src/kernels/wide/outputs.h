@@ -2,7 +2,6 @@
 // past the caches, or with a request for their cache lines ahead of time.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/matmul.h"
@@ -11,13 +10,16 @@
 namespace quire::kernels {
 namespace {
 
-// Rows of outputs that are as far apart are logits: nobody reads them before they have left the
-// caches, so they need not go there.
+constexpr std::int64_t kLineFloats = 16;  // of a cache line
+
+// Rows of outputs as far apart, and as many of them, have left the caches before anybody reads
+// them, as logits do: they need not go there. Whole lines only, which leave a core at once.
 bool GoesPastCaches(const MatmulQuantArgs& args) {
-  constexpr std::int64_t kFarApart = 16384;
-  return args.out_stride >= kFarApart && args.out_stride % kTile == 0 &&
-         args.outputs % kTile == 0 && reinterpret_cast<std::uintptr_t>(args.out) % 64 == 0 &&
-         args.bias == nullptr && !args.accumulate;
+  constexpr std::int64_t kFarApart = 16384, kManyRows = 7;
+  return args.out_stride >= kFarApart && args.rows >= kManyRows &&
+         args.out_stride % kLineFloats == 0 && args.outputs % kLineFloats == 0 &&
+         reinterpret_cast<std::uintptr_t>(args.out) % 64 == 0 && args.bias == nullptr &&
+         !args.accumulate;
 }
 
 template <int kTiles>
@@ -38,15 +40,16 @@ class OutputsAhead {
  public:
   OutputsAhead(const MatmulQuantArgs& args, std::int64_t tile, bool past_caches)
       : args_(args), out_(args.out + tile * kTile) {
-    if (past_caches || args.rows * args.out_stride < kManyOutputs) return;
+    if (past_caches || args.blocks == 0 || args.rows * args.out_stride < kManyOutputs) return;
     rows_a_block_ = (args.rows + args.blocks - 1) / args.blocks;
   }
 
   QUIRE_INLINE void AskForSome() {
-    const std::int64_t end = std::min(asked_ + rows_a_block_, args_.rows);
+    const std::int64_t wanted = asked_ + rows_a_block_;
+    const std::int64_t end = wanted < args_.rows ? wanted : args_.rows;
     for (; asked_ < end; ++asked_) {
       const float* out = out_ + asked_ * args_.out_stride;
-      for (int t = 0; t < kTiles; ++t) __builtin_prefetch(out + t * kTile, 1);
+      for (int i = 0; i < kTiles * kTile; i += kLineFloats) __builtin_prefetch(out + i, 1);
     }
   }
 
