@@ -126,14 +126,15 @@ TEST(MatmulQuant, HasTheBitsOfPortableForRowsFarApart) {
     std::int64_t rows, outputs, stride, offset;
   };
   const Place places[] = {{2, 48, kFar, 0},  {7, 16, kFar, 0},     {7, 48, kFar, 0},
-                          {64, 48, kFar, 0}, {7, 24, kFar, 0},     {7, 48, kFar + 8, 0},
+                          {16, 48, kFar, 0}, {7, 24, kFar, 0},     {7, 48, kFar + 8, 0},
                           {7, 48, kFar, 1},  {9, 48, kFar / 2, 0}, {64, 24, 1024, 0}};
   const TablePair& pair = TablePairs().front();
   for (const DType type : {DType::kQ4_0, DType::kQ8_0}) {
     for (const Place& place : places) {
       const auto x = RandomFloats(place.rows * kBlocks * kQuantValues, 1);
       const auto weights = RandomBlocks(type, place.outputs * kBlocks, 2);
-      const auto untouched = RandomFloats(place.rows * place.stride + kFar, 3);
+      const std::vector<float> untouched(static_cast<std::size_t>(place.rows * place.stride + kFar),
+                                         7.0F);
       std::vector<float> outs[2] = {untouched, untouched};
       const CpuTable* tables[2] = {&pair.tested, &pair.portable};
       for (int t = 0; t < 2; ++t) {
@@ -153,10 +154,10 @@ TEST(MatmulQuant, HasTheBitsOfPortableForRowsFarApart) {
                                                          .accumulate = false});
         for (std::int64_t r = 0; r < place.rows; ++r) {  // what lies between the rows
           const std::int64_t gap = first + place.offset + r * place.stride + place.outputs;
-          for (std::int64_t i = gap; i < gap + place.stride - place.outputs; ++i) {
-            ASSERT_TRUE(SameBits(outs[t][static_cast<std::size_t>(i)],
-                                 untouched[static_cast<std::size_t>(i)]));
-          }
+          const std::int64_t count = place.stride - place.outputs;
+          ASSERT_EQ(std::memcmp(outs[t].data() + gap, untouched.data() + gap,
+                                static_cast<std::size_t>(count) * sizeof(float)),
+                    0);
         }
         outs[t].erase(outs[t].begin(), outs[t].begin() + first + place.offset);
         outs[t].resize(static_cast<std::size_t>((place.rows - 1) * place.stride + place.outputs));
