@@ -50,6 +50,9 @@ function(quire_folder name)
   endif()
 endfunction()
 
+# Builds every program that an entry with the label `unit` or `isa` runs, and no other.
+add_custom_target(unit_tests)
+
 # A GoogleTest program and its entry in ctest, which runs all of its cases in one process.
 #
 #   NO_ENTRY  build only; the caller adds the entries (one per ISA, for example)
@@ -79,13 +82,17 @@ function(quire_test_entry name)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" SKIP_RETURN_CODE 77
     ENVIRONMENT "${environment}")
+  if(ARG_LABEL MATCHES "^(unit|isa)$")
+    add_dependencies(unit_tests ${ARG_PROGRAM})
+  endif()
   if(ARG_TIMEOUT)
     set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   endif()
 endfunction()
 
-# Compiles each header of src/ and include/ as the only include of a source; those of an ISA's
-# folder are private to it and need its flags.
+# Compiles each header of src/ and include/ as the only include of a source, but for one that is
+# the first include of its own .cc, which shows the same. Those of an ISA's folder are private to it
+# and need its flags.
 function(quire_headers_alone)
   if(NOT QUIRE_TESTS OR QUIRE_KERNELS_ONLY)
     return()
@@ -96,6 +103,10 @@ function(quire_headers_alone)
   set(sources "")
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "^(src|include)/" "" include "${header}")
+    quire_first_include("${PROJECT_SOURCE_DIR}/${header}" first)
+    if(first STREQUAL include)
+      continue()
+    endif()
     string(REPLACE "/" "__" flat "${include}")
     set(source ${PROJECT_BINARY_DIR}/headers_alone/${flat}.cc)
     file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${include}\"\n" @ONLY)
@@ -106,4 +117,16 @@ function(quire_headers_alone)
     ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(headers_alone PRIVATE -fsyntax-only)
   quire_warnings(headers_alone)
+endfunction()
+
+# The first "include" of the .cc beside a header; empty where there is none.
+function(quire_first_include header out)
+  string(REGEX REPLACE "[.]h$" ".cc" source "${header}")
+  set(${out} "" PARENT_SCOPE)
+  if(EXISTS ${source})
+    file(STRINGS ${source} line REGEX "^#include" LIMIT_COUNT 1)
+    if(line MATCHES "\"(.*)\"")
+      set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+    endif()
+  endif()
 endfunction()

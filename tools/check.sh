@@ -22,12 +22,12 @@ step_headers() {
 
 step_tidy() {
   cmake --preset clang --log-level=WARNING >/dev/null
-  tools/tidy.sh
+  tools/tidy.py
 }
 
 step_asan() {
   cmake --preset asan --log-level=WARNING >/dev/null
-  cmake --build --preset asan -j "$jobs"
+  cmake --build --preset asan --target unit_tests -j "$jobs"
   ctest --preset asan -j "$jobs"
 }
 
