@@ -8,9 +8,9 @@ the cache folder). Reads the clang preset's compile commands; kernels of other p
 are left out.
 
 Most of the time goes into the headers of the standard library, so sources with the same flags are
-read several at once, as one translation unit. Where that unit has findings, or does not compile
-because two sources use one name, it is split; what one source alone says is what counts. Sources
-below a .clang-tidy of their own are read one by one.
+read several at once, their texts one after another in one translation unit. Where that unit has
+findings, or does not compile because two sources use one name, it is split; what one source alone
+says is what counts. Sources below a .clang-tidy of their own are read one by one.
 """
 
 import collections
@@ -46,22 +46,34 @@ def compile_flags():
     return flags
 
 
-def has_own_checks(path):
-    """Whether a folder above the source, but below the root, says what is checked there."""
-    folder = os.path.dirname(path)
-    while folder and not os.path.exists(os.path.join(ROOT, folder, ".clang-tidy")):
-        folder = os.path.dirname(folder)
-    return folder != ""
+def checks_above(path):
+    """The texts of the .clang-tidy files above a source, the nearest first, the root's last."""
+    texts = []
+    while path:
+        path = os.path.dirname(path)
+        file = os.path.join(ROOT, path, ".clang-tidy")
+        if os.path.exists(file):
+            with open(file, "rb") as stream:
+                texts.append(stream.read())
+    return texts
 
 
-def mark_of(path, flags, checks):
+def mark_of(path, flags):
     """The file that is there once this text of the source has passed."""
     text = subprocess.run(
         [*flags, "-E", "-P", path], cwd=ROOT, check=True, capture_output=True
     ).stdout
     # __FILE__ names the folder of the checkout, which does not matter.
     text = text.replace(ROOT.encode(), b"")
-    return os.path.join(MARKS, hashlib.sha256(text + checks).hexdigest())
+    return os.path.join(MARKS, hashlib.sha256(text + b"".join(checks_above(path))).hexdigest())
+
+
+def write_unit(paths, stream):
+    """The texts of the sources, each with a macro before it: that makes
+    readability-duplicate-include forget what the one before has included."""
+    for number, path in enumerate(paths):
+        with open(os.path.join(ROOT, path)) as source:
+            stream.write(f"#define QUIRE_SOURCE_{number}\n{source.read()}\n")
 
 
 def findings(paths, flags, folder):
@@ -69,12 +81,10 @@ def findings(paths, flags, folder):
     unit = os.path.join(ROOT, paths[0])
     options = ["--quiet"]
     if len(paths) > 1:
-        # A unit lies outside the tree, and a source that is included is what it is there for.
-        options += [f"--config-file={ROOT}/.clang-tidy", "--checks=-bugprone-suspicious-include"]
-        name = hashlib.sha256("\n".join(paths).encode()).hexdigest()[:16]
-        unit = os.path.join(folder, name + ".cc")
+        unit = os.path.join(folder, paths[0].replace("/", "_"))
+        options.append(f"--config-file={ROOT}/.clang-tidy")  # the unit lies outside the tree
         with open(unit, "w") as stream:
-            stream.writelines(f'#include "{os.path.join(ROOT, path)}"\n' for path in paths)
+            write_unit(paths, stream)
     run = subprocess.run(
         ["clang-tidy", *options, unit, "--", *flags[1:]], cwd=ROOT, capture_output=True, text=True
     )
@@ -98,25 +108,19 @@ def check(paths, flags, marks, folder):
 def main():
     flags = compile_flags()
     paths = sys.argv[1:] or [
-        path
-        for path in subprocess.check_output(
-            ["git", "ls-files", "src/*.cc", "apps/*.cc"], cwd=ROOT, text=True
-        ).split()
-        if not LEFT_OUT.search(path)
+        path for path in flags if path.startswith(("src/", "apps/")) and not LEFT_OUT.search(path)
     ]
     unknown = [path for path in paths if path not in flags]
     if unknown:
         sys.exit(f"tidy: the clang preset does not compile {', '.join(unknown)}")
     os.makedirs(MARKS, exist_ok=True)
-    with open(os.path.join(ROOT, ".clang-tidy"), "rb") as stream:
-        checks = stream.read()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, \
             tempfile.TemporaryDirectory() as folder:
-        marks = dict(zip(paths, pool.map(lambda path: mark_of(path, flags[path], checks), paths)))
+        marks = dict(zip(paths, pool.map(lambda path: mark_of(path, flags[path]), paths)))
         groups = collections.defaultdict(list)
         for path in paths:
             if not os.path.exists(marks[path]):
-                groups[flags[path], has_own_checks(path)].append(path)
+                groups[flags[path], len(checks_above(path)) > 1].append(path)
         units = []
         for (shared, alone), group in groups.items():
             size = 1 if alone else TOGETHER
